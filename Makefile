@@ -1,0 +1,107 @@
+# Needs Python >= 3.11 and make, nothing else. Everything is installed into $(VENV).
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+INSTALL := $(UV) pip install --quiet --no-config --python $(BIN)/python
+
+# The locks decide: no uv.toml is read, and no variable that would send an installation, or an
+# import, somewhere else. Those that say how the package index is reached stay (UV_DEFAULT_INDEX,
+# PIP_INDEX_URL, certificates, proxies).
+unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV CONDA_PREFIX
+unexport PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_CONSTRAINT PIP_REQUIREMENT PIP_NO_BINARY PIP_DRY_RUN PIP_PYTHON
+unexport UV_PYTHON UV_SYSTEM_PYTHON UV_BREAK_SYSTEM_PACKAGES UV_CONSTRAINT UV_OVERRIDE UV_EXCLUDE UV_BUILD_CONSTRAINT
+unexport UV_EXCLUDE_NEWER UV_NO_BINARY UV_NO_BINARY_PACKAGE UV_NO_BUILD UV_OFFLINE UV_RESOLUTION UV_PRERELEASE
+unexport UV_PROJECT UV_WORKING_DIRECTORY UV_WORKING_DIR UV_REQUIRE_HASHES UV_NO_VERIFY_HASHES UV_NO_INDEX UV_TORCH_BACKEND
+
+# A machine behind a proxy has that proxy's certificate in its own store.
+UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/cert*),true,false)
+export UV_SYSTEM_CERTS
+
+# Stamps lie inside the environment and vanish with it. One that was moved, or whose Python
+# is gone, counts as none.
+PLACE := $(VENV)/.place
+ifneq ($(shell test -x $(BIN)/python && cat $(PLACE) 2>/dev/null),$(CURDIR))
+$(shell rm -f $(VENV)/.uv $(VENV)/.run $(VENV)/.test)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo setup test suite lint format soak corpus bench-core pythons lock clean
+
+help: ## print this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
+
+$(VENV)/.uv: requirements/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Coatcheck needs Python 3.11 or later, and '$(PYTHON)' is none. Try: make PYTHON=python3.12 …" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { \
+	  echo "'$(PYTHON)' lacks venv or ensurepip. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@# Removed is only what was made or taken over here, and is of no use any more.
+	@[ ! -e $(PLACE) ] || { [ "$$(cat $(PLACE))" = '$(CURDIR)' ] && $(BIN)/python -m pip --version >/dev/null 2>&1; } \
+	  || rm -rf $(VENV)
+	@[ -x $(BIN)/python ] || { mkdir -p $(VENV) && echo '$(CURDIR)' > $(PLACE) && $(PYTHON) -m venv $(VENV); }
+	$(BIN)/python -m pip install --no-user --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@echo '$(CURDIR)' > $(PLACE)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.uv requirements/run.txt pyproject.toml
+	$(INSTALL) --require-hashes -r requirements/run.txt
+	$(INSTALL) --offline --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run requirements/test.txt
+	$(INSTALL) --require-hashes -r requirements/test.txt
+	@touch $@
+
+demo: $(VENV)/.run ## see it work on real input: a scripted agent, no key, no network
+	$(BIN)/coatcheck demo
+
+setup: $(VENV)/.test ## install everything the tests need
+
+test: setup ## run the tests, with branch coverage
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage report --fail-under=95
+	$(BIN)/coverage report --fail-under=100 --include='*/coatcheck/records.py,*/coatcheck/errors.py'
+
+suite: setup ## run the tests alone; PYTEST='-k name' picks
+	$(BIN)/python -m pytest $(PYTEST)
+
+lint: setup ## run every check that runs no code
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/codespell
+	$(BIN)/deptry .
+	$(BIN)/lint-imports
+	$(BIN)/towncrier build --draft --version next >/dev/null
+	$(BIN)/mypy
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+format: setup ## put the code into form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+soak: setup ## run the property tests for long
+	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=soak
+
+corpus: setup ## answer the questions of the corpus, where there is one
+	$(BIN)/python bench/corpus.py
+
+bench-core: setup ## measure the core against its limits and rivals
+	$(BIN)/python bench/core.py
+
+pythons: setup ## run the tests on each Python from 3.11 on that this machine has
+	$(BIN)/python scripts/pythons.py
+
+COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --custom-compile-command 'make lock' $(LOCKFLAGS)
+lock: $(VENV)/.uv ## write the locks anew; LOCKFLAGS=--upgrade moves to newer versions
+	$(COMPILE) --group uv -o requirements/uv.txt
+	$(COMPILE) pyproject.toml --extra cli --group run -o requirements/run.txt
+	for group in test browsers frameworks; do \
+	  $(COMPILE) --group $$group -c requirements/run.txt -o requirements/$$group.txt || exit 1; done
+	! grep -n '://' requirements/*.txt
+
+clean: ## remove whatever these targets made
+	rm -rf .venv .venvs dist .coverage .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
