@@ -1,0 +1,121 @@
+import inspect
+
+import pytest
+
+from coatcheck import errors
+from coatcheck.errors import (
+    BinaryPayloadError,
+    CoatcheckError,
+    DamagedPayloadError,
+    ExpiredPointerError,
+    InvalidArgumentError,
+    InvalidPointerError,
+    PointerError,
+    StoreError,
+    StoreFormatError,
+    StoreUnavailableError,
+    UnencodableValueError,
+    UnknownPointerError,
+    shown,
+)
+
+LONG = "x" * 4_000
+EXAMPLES: list[CoatcheckError] = [
+    InvalidPointerError(LONG),
+    UnknownPointerError(LONG),
+    ExpiredPointerError(LONG),
+    InvalidArgumentError("offset must be 0 or more", "Give 0 or more."),
+    BinaryPayloadError(LONG, "image/png", 12_345, "640 x 480"),
+    UnencodableValueError("it contains itself", endless=True),
+    StoreUnavailableError("No space left on device"),
+    StoreFormatError("not format 1"),
+    DamagedPayloadError(LONG),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "built_in"),
+    [
+        (InvalidPointerError, ValueError),
+        (UnknownPointerError, LookupError),
+        (ExpiredPointerError, LookupError),
+        (InvalidArgumentError, ValueError),
+        (BinaryPayloadError, TypeError),
+        (UnencodableValueError, ValueError),
+        (StoreUnavailableError, OSError),
+        (StoreFormatError, ValueError),
+        (DamagedPayloadError, ValueError),
+    ],
+)
+def test_each_error_is_also_what_a_caller_would_have_guessed(
+    kind: type[CoatcheckError], built_in: type[Exception]
+) -> None:
+    assert issubclass(kind, built_in)
+    assert issubclass(kind, CoatcheckError)
+
+
+def test_the_tree_in_the_docstring_names_every_error() -> None:
+    named = errors.__doc__ or ""
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+
+    assert kinds
+    assert [kind.__name__ for kind in kinds if issubclass(kind, Exception)] == [
+        kind.__name__ for kind in kinds if kind.__name__ in named and issubclass(kind, Exception)
+    ]
+
+
+@pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: type(error).__name__)
+def test_messages_and_hints_are_short_whatever_was_sent(error: CoatcheckError) -> None:
+    assert 0 < len(str(error)) < 250
+    assert 0 < len(error.hint) < 250
+    assert LONG[:200] not in str(error)
+    assert error.code
+
+
+def test_facts_are_attributes() -> None:
+    assert InvalidPointerError("x").text == "x"
+    assert UnknownPointerError("art:x", ["art:y"]).nearest == ("art:y",)
+    assert ExpiredPointerError("art:x").pointer == "art:x"
+    assert DamagedPayloadError("art:x").pointer == "art:x"
+    assert UnencodableValueError("r").endless is False
+    assert StoreUnavailableError("r").reason == "r"
+    assert StoreFormatError("r").reason == "r"
+    binary = BinaryPayloadError("art:x", "image/png", 12_345)
+    assert (binary.pointer, binary.content_type, binary.size_bytes, binary.glimpse) == (
+        "art:x",
+        "image/png",
+        12_345,
+        "",
+    )
+
+
+def test_the_nearest_pointers_stand_in_the_hint() -> None:
+    assert "art:y, art:z" in UnknownPointerError("art:x", ["art:y", "art:z"]).hint
+    assert "Nearest" not in UnknownPointerError("art:x").hint
+
+
+def test_a_binary_payload_is_named_by_type_and_size_and_glimpse() -> None:
+    message = str(BinaryPayloadError("art:x", "image/png", 12_345, "640 x 480"))
+
+    assert "image/png, 12,345 bytes; 640 x 480" in message
+
+
+def test_unknown_expired_and_outage_have_three_codes() -> None:
+    codes = {UnknownPointerError.code, ExpiredPointerError.code, StoreUnavailableError.code}
+
+    assert codes == {"unknown-pointer", "expired", "store-unavailable"}
+
+
+@pytest.mark.parametrize(("chars", "is_whole"), [(80, True), (81, False)])
+def test_quoted_text_is_whole_up_to_80_characters(chars: int, is_whole: bool) -> None:
+    assert (shown("x" * chars) == repr("x" * chars)) is is_whole
+
+
+def test_what_is_no_text_is_quoted_as_python_shows_it() -> None:
+    assert shown(-1) == "-1"
+    assert shown([1] * 100).endswith("… (300)")
+
+
+def test_families_can_be_caught_together() -> None:
+    assert issubclass(UnknownPointerError, PointerError)
+    assert issubclass(DamagedPayloadError, StoreError)
