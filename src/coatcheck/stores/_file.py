@@ -1,0 +1,157 @@
+"""A store of plain files, which other programs may open, and several processes share."""
+
+import itertools
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from ._draft import Draft, sweep
+from ._folders import Folders, find_file, unavailable
+from ._keys import check_window, is_key, split_folder, split_key
+from ._thread import in_thread
+
+# Up to these, work is done on the loop: the way to a thread and back costs 0.1 ms.
+_INLINE_READ_BYTES = 1024 * 1024
+_INLINE_WRITE_BYTES = 1024 * 1024
+_INLINE_NAMES = 2_000
+
+_CALL_BYTES = 1 << 30
+"""Most that is read by one call of the system; none takes 2 GiB."""
+
+
+class FileStore:
+    """Payloads as plain files, `root`/`key`, for any number of threads and processes at once.
+
+    Folders are made at the first write, with mode 0700, and stay when they are empty; files have
+    mode 0600. `root` may be a symlink; below it none is followed: what lies behind one reads as
+    missing and cannot be written. A payload is written to ``tmp/`` and then renamed, so it is
+    visible whole or not at all, whatever dies in between; what a killed writer left in ``tmp/`` is
+    removed by the first write of a later store, once it is a minute old. `root` must be on a file
+    system with ``flock`` and, for `create`, hard links.
+
+    Args:
+        root: Folder of the store.
+        durable: Force each write to disk before it is answered (``fsync`` of file and folder:
+            milliseconds). Else a power cut may lose what was written last.
+        clock: Seconds since the epoch, to tell the age of files.
+
+    Raises:
+        ValueError: From every method: the key is none. No file is opened then.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        durable: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._folders = Folders(Path(root).absolute(), durable=durable)
+        self._clock = clock
+        self._swept = False
+
+    async def put(self, key: str, payload: bytes) -> None:
+        await self._put(key, payload, replace=True)
+
+    async def create(self, key: str, payload: bytes) -> bool:
+        return await self._put(key, payload, replace=False)
+
+    async def put_stream(self, key: str, chunks: Iterable[bytes]) -> None:
+        segments = split_key(key)
+        await in_thread(partial(self._write, segments, chunks, replace=True))
+
+    async def get(self, key: str) -> bytes | None:
+        return await self._get(key, 0, sys.maxsize)
+
+    async def get_range(self, key: str, start_byte: int, stop_byte: int) -> bytes | None:
+        """As the Protocol says.
+
+        Raises:
+            ValueError: `start_byte` is negative or past `stop_byte`.
+        """
+        check_window(start_byte, stop_byte)
+        return await self._get(key, start_byte, stop_byte)
+
+    async def delete(self, key: str) -> None:
+        *parents, name = split_key(key)
+        with unavailable, self._folders.find(parents) as folder:
+            if folder is not None:
+                with suppress(FileNotFoundError, IsADirectoryError):
+                    os.unlink(name, dir_fd=folder)
+
+    async def keys(self, folder: str) -> AsyncIterator[str]:
+        segments = split_folder(folder)
+        keys = self._list(folder, segments, _INLINE_NAMES)
+        if keys is None:
+            keys = await in_thread(partial(self._list, folder, segments, sys.maxsize))
+        for key in keys or ():
+            yield key
+
+    async def close(self) -> None:
+        """Do nothing: no file stays open between calls."""
+
+    async def _put(self, key: str, payload: bytes, *, replace: bool) -> bool:
+        write = partial(self._write, split_key(key), (payload,), replace=replace)
+        # Forcing to disk waits for it, however little is written.
+        small = len(payload) <= _INLINE_WRITE_BYTES and not self._folders.durable
+        return write() if small else await in_thread(write)
+
+    def _write(self, segments: Sequence[str], chunks: Iterable[bytes], *, replace: bool) -> bool:
+        if not self._swept:
+            self._swept = True
+            sweep(self._folders, self._clock)
+        with Draft(self._folders) as draft:
+            for chunk in chunks:
+                draft.write(chunk)
+            return draft.publish(segments, replace=replace)
+
+    async def _get(self, key: str, start: int, stop: int) -> bytes | None:
+        read = partial(self._read, split_key(key), start, stop)
+        try:
+            return read(_INLINE_READ_BYTES)
+        except _TooLargeError:
+            return await in_thread(partial(read, sys.maxsize))
+
+    def _read(self, segments: Sequence[str], start: int, stop: int, most: int) -> bytes | None:
+        *parents, name = segments
+        with unavailable, self._folders.find(parents) as folder:
+            if folder is None:
+                return None
+            with find_file(name, folder) as file:
+                if file is None:
+                    return None
+                stop = min(stop, os.fstat(file).st_size)
+                start = min(start, stop)
+                if stop - start > most:
+                    raise _TooLargeError
+                return _pread(file, start, stop)
+
+    def _list(self, folder: str, segments: Sequence[str], most: int) -> list[str] | None:
+        """Return the sorted keys of a folder, None where it holds more than `most` names."""
+        with unavailable, self._folders.find(segments) as opened:
+            if opened is None:
+                return []
+            with os.scandir(opened) as entries:
+                files = [
+                    entry.name if entry.is_file(follow_symlinks=False) else ""
+                    for entry in itertools.islice(entries, most)
+                ]
+                if next(entries, None) is not None:
+                    return None
+        return sorted(key for name in files if name and is_key(key := folder + name))
+
+
+class _TooLargeError(Exception):
+    """The window is too large to be read on the loop."""
+
+
+def _pread(file: int, start: int, stop: int) -> bytes:
+    parts: list[bytes] = []
+    while part := os.pread(file, min(stop - start, _CALL_BYTES), start):
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)

@@ -1,0 +1,55 @@
+"""What a key, a folder and a window may be. Checked before anything is looked up or opened."""
+
+import re
+
+from ..errors import shown
+
+_SEGMENT = r"[A-Za-z0-9_~%-][A-Za-z0-9_~%.-]{0,199}"
+# In any case: some file systems hold "TMP" and "tmp" to be one folder.
+_KEY = re.compile(rf"(?!(?i:tmp)(?:/|\Z)){_SEGMENT}(?:/{_SEGMENT})*", re.ASCII)
+_LONGEST_KEY = 900
+_RULE = (
+    "1 to 200 letters, digits or _~%.- between slashes, no dot first, not below tmp/, "
+    f"at most {_LONGEST_KEY} characters"
+)
+
+
+def is_key(text: str) -> bool:
+    """Return whether `text` may be a key.
+
+    >>> is_key("s/review-1421/records/1"), is_key("../etc/passwd")
+    (True, False)
+    """
+    return len(text) <= _LONGEST_KEY and _KEY.fullmatch(text) is not None
+
+
+def split_key(key: str) -> list[str]:
+    """Return the segments of a key.
+
+    Raises:
+        ValueError: `key` is none.
+    """
+    if not is_key(key):
+        raise ValueError(f"a key is {_RULE}; got {shown(key)}")
+    return key.split("/")
+
+
+def split_folder(folder: str) -> list[str]:
+    """Return the segments of a folder, which is a key and a slash.
+
+    Raises:
+        ValueError: `folder` is none.
+    """
+    if not folder.endswith("/") or not is_key(folder[:-1]):
+        raise ValueError(f"a folder ends in / and before that is {_RULE}; got {shown(folder)}")
+    return folder[:-1].split("/")
+
+
+def check_window(start_byte: int, stop_byte: int) -> None:
+    """Pass a window that counts from 0 and does not end before it starts.
+
+    Raises:
+        ValueError: It does neither.
+    """
+    if not 0 <= start_byte <= stop_byte:
+        raise ValueError(f"a window needs 0 <= start <= stop, got [{start_byte}, {stop_byte})")

@@ -1,0 +1,89 @@
+"""What a store promises, and what only some can do. Nothing here moves a byte."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Protocol, runtime_checkable
+
+
+class Store(Protocol):
+    """Where payloads lie. Keys are opaque ASCII paths chosen by the bank, `/` between segments.
+
+    A segment has 1 to 200 of `A-Z a-z 0-9 _ ~ % . -`, no dot first; a key has at most 900
+    characters, does not begin with the segment `tmp`, and is never the folder of another key.
+    A store may refuse other keys with `ValueError`.
+
+    Every method may raise `StoreUnavailableError`. Safe for concurrent tasks, threads and
+    event loops: a store holds no state that is bound to a loop.
+    """
+
+    async def put(self, key: str, payload: bytes) -> None:
+        """Write `payload` whole, or not at all. Overwrites."""
+        ...
+
+    async def get(self, key: str) -> bytes | None:
+        """Return the whole payload, or None where nothing is stored."""
+        ...
+
+    async def delete(self, key: str) -> None:
+        """Remove the payload. A missing key is no error."""
+        ...
+
+    def keys(self, folder: str) -> AsyncIterator[str]:
+        """Yield the keys directly in `folder` (it ends in `/`), in ascending order."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of whatever the store holds. Called once, by whoever built it."""
+        ...
+
+
+@runtime_checkable
+class SupportsRange(Protocol):
+    """A store that can send one window without sending the rest."""
+
+    async def get_range(self, key: str, start_byte: int, stop_byte: int) -> bytes | None:
+        """Return bytes `[start_byte, stop_byte)`, clipped to the payload; None where no key is.
+
+        Raises:
+            ValueError: `start_byte` is negative or past `stop_byte`.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsStream(Protocol):
+    """A store that can take a payload piece by piece, in bounded memory."""
+
+    async def put_stream(self, key: str, chunks: Iterable[bytes]) -> None:
+        """Write the joined `chunks` whole, or not at all. Overwrites.
+
+        `chunks` is consumed once, possibly in a worker thread. What it raises is passed
+        on, and then nothing is stored.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsCreate(Protocol):
+    """A store that can let exactly one of several writers win."""
+
+    async def create(self, key: str, payload: bytes) -> bool:
+        """Write `payload` where nothing is stored. Return whether this call wrote it."""
+        ...
+
+
+@runtime_checkable
+class SupportsExpiry(Protocol):
+    """A store that forgets by itself."""
+
+    async def put_expiring(self, key: str, payload: bytes, ttl_seconds: float) -> None:
+        """As `put`; the key is gone once `ttl_seconds` (more than 0) have passed."""
+        ...
+
+
+@runtime_checkable
+class SupportsBatch(Protocol):
+    """A store that can write several keys, all or nothing."""
+
+    async def put_many(self, payloads: Mapping[str, bytes]) -> None:
+        """Write all `payloads`, or none of them. Overwrites."""
+        ...
