@@ -1,0 +1,162 @@
+"""The glimpse of text: how much there is, the first line that tells of an error, how it ends."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, cast
+
+import stringzilla
+
+from ._preview import plain, quoted
+from ._tokens import first_within
+
+# What tells of an error, and which form of it: read back from where the plain text was found.
+_ERROR_WORDS = (
+    ("ERROR", re.compile(r"\bERROR\b")),
+    ("FATAL", re.compile(r"\bFATAL\b")),
+    ("CRITICAL", re.compile(r"\bCRITICAL\b")),
+    ("FAILED", re.compile(r"\bFAILED\b")),
+    ("Traceback", re.compile(r"\bTraceback\b")),
+    ("Exception", re.compile(r"Exception\b")),
+    ("Error:", re.compile(r"Error:")),
+    ("error:", re.compile(r"\berror:")),
+    ("panic:", re.compile(r"\bpanic:")),
+)
+_SEARCHED_HEAD_CHARS = 4_000_000
+_SEARCHED_TAIL_CHARS = 1_000_000
+_MOST_REFUSED = 1_000
+"""Places where an error word is part of another, after which no more are looked at."""
+
+_LINE_CHARS = 800
+"""Most characters of a line that are looked at to show it: escape sequences take some."""
+_LEAD_CHARS = 80
+"""Most characters shown of a line before its error word."""
+_SHOWN_CHARS = (160, 100, 60, 40)
+"""Most characters of a line that are shown: the first that fits."""
+_END_CHARS = 65_536
+"""How far from the end the last lines are looked for."""
+_ERROR_LINES = 5
+_SEEN_CHARS = 200
+"""Text up to this length is whole in the preview: nothing is left to say of it."""
+
+# stringzilla ships no type hints. It is several times quicker on ASCII; other text it would
+# have to encode first.
+_find_ascii = cast("Callable[[str, str, int, int], int]", stringzilla.find)
+_count_ascii = cast("Callable[[str, str, int, int], int]", stringzilla.count)
+
+
+class _ErrorLine(NamedTuple):
+    number: int
+    text: str
+    cut: bool
+    """The line started earlier than `text`."""
+    is_first: bool
+
+    def part(self, chars: int) -> str:
+        label = "first error, line" if self.is_first else "error, line"
+        return f"{label} {self.number:,}: {'…' if self.cut else ''}{quoted(self.text, chars)}"
+
+
+def glimpse_text(
+    text: str, budget_tokens: int, *, line_count: int | None, is_error: bool
+) -> tuple[str, dict[str, object]] | None:
+    """Return the glimpse of `text` and its facts, None where it has nothing to say.
+
+    Args:
+        text: Of any length; at most some 5,000,000 characters are searched for an error.
+        budget_tokens: Most estimated tokens.
+        line_count: Lines of `text` where they are known; counted otherwise.
+        is_error: Show several last lines, as the reason of a failure mostly is there.
+    """
+    if len(text) <= _SEEN_CHARS:
+        return None
+    if line_count is None:
+        line_count = _count_newlines(text, 0, len(text)) + (not text.endswith("\n"))
+    size = f"{line_count:,} line{'s' if line_count > 1 else ''}, {len(text):,} characters"
+    facts: dict[str, object] = {"format": "text", "lines": line_count, "characters": len(text)}
+    last_lines = _last_lines(text, _ERROR_LINES if is_error else 1)
+    if last_lines:
+        facts["last_line"] = plain(last_lines[-1], _SHOWN_CHARS[0])
+    if line_count == 1:
+        texts = _one_line_texts(size, text)
+    else:
+        error = _first_error(text, line_count)
+        if error is not None:
+            line = plain(error.text, _SHOWN_CHARS[0])
+            facts["error"] = {"line_number": error.number, "text": line}
+        texts = _texts(size, error, last_lines)
+    shown = first_within(texts, budget_tokens)
+    return None if shown is None else (shown, facts)
+
+
+def _texts(size: str, error: _ErrorLine | None, last_lines: list[str]) -> Iterator[str]:
+    """Yield renderings of the same, the fullest first."""
+    # The error may be in the last line.
+    if error is not None and last_lines and last_lines[-1].startswith(error.text):
+        last_lines = last_lines[:-1]
+    for lines in range(len(last_lines), 0, -1):
+        label = "last line" if lines == 1 else f"last {lines} lines"
+        for chars in _SHOWN_CHARS if lines == 1 else _SHOWN_CHARS[:-1]:
+            ends = " ".join(quoted(line, chars) for line in last_lines[-lines:])
+            yield "; ".join([size, *([error.part(chars)] if error else []), f"{label}: {ends}"])
+    if error is not None:
+        for chars in _SHOWN_CHARS:
+            yield f"{size}; {error.part(chars)}"
+    yield size
+
+
+def _one_line_texts(size: str, line: str) -> Iterator[str]:
+    for chars in _SHOWN_CHARS[1:]:
+        yield f"{size}; ends: {quoted(line[-_LINE_CHARS:].rstrip(), chars, from_end=True)}"
+    yield size
+
+
+def _last_lines(text: str, count: int) -> list[str]:
+    """Return the last lines that are not blank, in order, each cut to what can be shown."""
+    lines = text[-_END_CHARS:].split("\n")
+    shown = [line[:_LINE_CHARS].strip() for line in lines if line and not line.isspace()]
+    return shown[-count:]
+
+
+def _first_error(text: str, line_count: int) -> _ErrorLine | None:
+    """Return the first line that tells of an error; of a very long text, one near either end."""
+    head_stop = min(len(text), _SEARCHED_HEAD_CHARS)
+    found = _find_error(text, 0, head_stop)
+    is_first = found is not None
+    if found is None and head_stop < len(text):
+        found = _find_error(text, max(head_stop, len(text) - _SEARCHED_TAIL_CHARS), len(text))
+    if found is None:
+        return None
+    if is_first:
+        number = _count_newlines(text, 0, found) + 1
+    else:
+        ended = line_count - (not text.endswith("\n"))
+        number = ended - _count_newlines(text, found, len(text)) + 1
+    # The word itself must be among what is shown.
+    start = text.rfind("\n", max(0, found - _LEAD_CHARS), found) + 1
+    cut = start == 0 and found > _LEAD_CHARS
+    start = found - _LEAD_CHARS if cut else start
+    line = text[start : start + _LINE_CHARS].partition("\n")[0].strip()
+    return _ErrorLine(number, line, cut, is_first)
+
+
+def _find_error(text: str, start: int, stop: int) -> int | None:
+    """Return where the first error word is that is a word of its own."""
+    find = _find_ascii if text.isascii() else str.find
+    best = stop
+    for word, form in _ERROR_WORDS:
+        position = start
+        for _ in range(_MOST_REFUSED):
+            found = find(text, word, position, best)
+            if found < 0:
+                break
+            if form.match(text, found):
+                best = found
+                break
+            position = found + len(word)
+    return best if best < stop else None
+
+
+def _count_newlines(text: str, start: int, stop: int) -> int:
+    if text.isascii():
+        return _count_ascii(text, "\n", start, stop)
+    return text.count("\n", start, stop)
