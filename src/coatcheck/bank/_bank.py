@@ -1,0 +1,431 @@
+"""The one door to artifacts: put a value whole, show little of it, read on."""
+
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar, overload
+
+from ..content import Encoding, Search, decode, digest_of, encode, plan_page
+from ..errors import (
+    BinaryPayloadError,
+    CoatcheckError,
+    DamagedPayloadError,
+    ExpiredPointerError,
+    StoreFormatError,
+    UnknownPointerError,
+)
+from ..records import Artifact, Kind, Limits, Matches, Page, Pointer, is_id, is_pointer
+from ..stores import Store
+from . import _keys as keys
+from ._nearest import nearest
+from ._record import Record
+from ._shared import Shared
+from ._threads import work_on
+from ._typed import as_declared
+from ._write import Asked, Writer, is_name
+
+T = TypeVar("T")
+
+
+class Bank:
+    """Keeps values whole in a store, within one scope, and gives them back by pointer.
+
+    Safe to use from several tasks, threads and event loops at once. The store stays the
+    property of the caller, who closes it; `open_bank` builds and closes one for you.
+
+    Args:
+        store: Where payloads lie.
+        scope: Whose data it is: a run, session or user. Pointers and names of other
+            scopes are unknown here.
+        limits: How much is shown, and when.
+        kinds: Kinds with a pointer prefix of their own.
+        secret: 32 bytes for the ids of keyed puts; None uses the store's own.
+        clock: Seconds since 1970.
+
+    Raises:
+        ValueError: An empty scope, or a secret of another length.
+
+    >>> import asyncio
+    >>> from coatcheck.stores import MemoryStore
+    >>> async def example() -> tuple[object, str]:
+    ...     bank = Bank(MemoryStore())
+    ...     artifact = await bank.put("alpha beta " * 10_000, name="greek")
+    ...     page = await bank.read(artifact.pointer, offset=6, limit=4)
+    ...     return await bank.get("greek") == "alpha beta " * 10_000, page.content
+    >>> asyncio.run(example())
+    (True, 'beta')
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        scope: str = "default",
+        limits: Limits | None = None,
+        kinds: Iterable[Kind] = (),
+        secret: bytes | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        shared = Shared(store, limits=limits or Limits(), kinds=kinds, secret=secret, clock=clock)
+        self._join(shared, scope, None)
+
+    def _join(self, shared: Shared, scope: str, parent: "Bank | None") -> None:
+        if not scope:
+            raise ValueError("a scope needs a name")
+        self._shared = shared
+        self._keys = keys.ScopeKeys.of(scope)
+        self._parent = parent
+        self._put_here: dict[str, int] = {}
+        self._writer = Writer(shared, scope, self._keys, self._record_of)
+        self.scope = scope
+        self.limits = shared.limits
+
+    def scoped(self, scope: str, *, inherit: bool = False) -> "Bank":
+        """Return a bank for another scope on the same store.
+
+        Args:
+            scope: An absolute name; it is not put below this bank's scope.
+            inherit: Whether reads that miss there go on to this bank. Writes never do.
+        """
+        other = Bank.__new__(Bank)
+        other._join(self._shared, scope, self if inherit else None)  # noqa: SLF001 - same class
+        return other
+
+    async def put(
+        self,
+        value: object,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        kind: str = "other",
+        content_type: str | None = None,
+        preview_chars: int | None = None,
+        key: str | None = None,
+        ttl_seconds: float | None = None,
+        source: Mapping[str, object] | None = None,
+        tool: str | None = None,
+        run: str | None = None,
+        shown_chars: int | None = None,
+        is_error: bool = False,
+    ) -> Artifact:
+        """Store `value` whole, and return what may be shown of it.
+
+        Args:
+            value: Text, bytes, or plain JSON values; or an `Encoding` made of one.
+            name: Up to 200 characters that also find the artifact, newest first.
+            label: What a reader calls it; blank means the kind.
+            kind: Who made it and why. A registered kind decides the pointer's prefix.
+            content_type: A MIME type, where the value's own is not right.
+            preview_chars: Longest `Artifact.preview`, at most 4,000; more is clamped.
+            key: The same key and value give the same artifact; the first write wins.
+            ttl_seconds: How long it lives; None means until it is deleted.
+            source: Lineage, as plain JSON values.
+            tool: The tool that returned it.
+            run: The run it belongs to.
+            shown_chars: Longest preview in an envelope; None as in the bank's limits.
+            is_error: Whether it is the text of a failure, of which the end counts most.
+
+        Raises:
+            InvalidArgumentError: A name, length or time outside its rule.
+            UnencodableValueError: The value has no lossless encoding.
+            StoreError: It could not be kept. Then nothing of it is visible.
+        """
+        encoding = value if isinstance(value, Encoding) else encode(value, content_type)
+        asked = Asked.checked(
+            self.limits,
+            name=name,
+            label=label,
+            kind=kind,
+            preview_chars=preview_chars,
+            shown_chars=shown_chars,
+            ttl_seconds=ttl_seconds,
+            source=source,
+            tool=tool,
+            run=run,
+            is_error=is_error,
+        )
+        record = await self._writer.write(encoding, asked, key)
+        self._keep(record, encoding.value)
+        self._put_here[record.artifact.id] = record.stored_ns
+        return record.artifact
+
+    async def find(self, pointer_or_name: str | Pointer) -> Artifact | None:
+        """Return the artifact behind a pointer, a bare id or a name; None where there is none."""
+        try:
+            record = await self._live(str(pointer_or_name))
+        except ExpiredPointerError:
+            return None
+        return None if record is None else record.artifact
+
+    @overload
+    async def get(self, pointer_or_name: str | Pointer, as_type: type[T]) -> T: ...
+    @overload
+    async def get(self, pointer_or_name: str | Pointer, as_type: object = None) -> object: ...
+    async def get(self, pointer_or_name: str | Pointer, as_type: object = None) -> object:
+        """Return the value as it was put, or as a declared type.
+
+        Args:
+            pointer_or_name: A pointer, a bare id or a name.
+            as_type: `str` gives the payload's text, `bytes` the payload, any other type
+                the payload parsed by its format and validated.
+
+        Raises:
+            UnknownPointerError, ExpiredPointerError: Nothing is behind it.
+            InvalidArgumentError: The value does not fit `as_type`.
+            StoreError: The store failed, or the payload is damaged.
+        """
+        record = await self._found(str(pointer_or_name))
+        value = await self._value(record)
+        if as_type is None:
+            return value
+        return await work_on(record.index.size_bytes, as_declared, value, as_type)
+
+    async def payload(self, pointer_or_name: str | Pointer) -> bytes:
+        """Return the exact bytes that were stored. Raises as `get`."""
+        return await self._payload(await self._found(str(pointer_or_name)))
+
+    async def read(
+        self,
+        pointer_or_name: str | Pointer,
+        offset: int = 0,
+        limit: int | None = None,
+        unit: str = "chars",
+    ) -> Page:
+        r"""Return one window of the payload; its cost does not grow with the payload.
+
+        Args:
+            pointer_or_name: A pointer, a bare id or a name.
+            offset: First character, line or byte, from 0.
+            limit: How many, at least 1. More than the cap is clamped, and the page says
+                so; None is a page by `Limits`.
+            unit: ``chars``, ``lines`` (ended by ``\n`` only) or ``bytes``.
+
+        Raises:
+            InvalidArgumentError: A negative offset, a limit below 1, an unknown unit.
+            BinaryPayloadError: Characters or lines were asked of a binary payload.
+            UnknownPointerError, ExpiredPointerError, StoreError: As `get`.
+        """
+
+        async def page(record: Record) -> Page | None:
+            if unit != "bytes":
+                _check_text(record)
+            plan = plan_page(
+                record.index, unit=unit, offset=offset, limit=limit, limits=self.limits
+            )
+            data = await self._range(record, plan.start_byte, plan.stop_byte)
+            try:
+                return None if data is None else plan.cut(data)
+            except UnicodeDecodeError:
+                raise DamagedPayloadError(record.artifact.pointer) from None
+
+        return await self._with_payload(str(pointer_or_name), page)
+
+    async def search(
+        self,
+        pointer_or_name: str | Pointer,
+        needle: str,
+        offset: int = 0,
+        limit: int = 50,
+        *,
+        ignore_case: bool = True,
+    ) -> Matches:
+        """Return where `needle` stands, literally, as `str.casefold` compares.
+
+        Args:
+            pointer_or_name: A pointer, a bare id or a name.
+            needle: 1 to 200 characters; nothing in it is a pattern.
+            offset: First character to look at, from 0.
+            limit: Most matches to return, 1 to 50; all are counted.
+            ignore_case: False compares exactly.
+
+        Raises:
+            InvalidArgumentError: A needle, offset or limit outside its rule.
+            BinaryPayloadError: The payload is no text.
+            UnknownPointerError, ExpiredPointerError, StoreError: As `get`.
+        """
+
+        async def matches(record: Record) -> Matches | None:
+            _check_text(record)
+            search = Search(record.index, needle, offset, limit, ignore_case)
+            # On the loop, window by window: the engine holds the GIL, so a thread would not
+            # free the loop any sooner than the pause between two windows does.
+            from anyio.lowlevel import checkpoint
+
+            for start_byte, stop_byte in search.windows():
+                data = await self._range(record, start_byte, stop_byte)
+                if data is None:
+                    return None
+                search.feed(data)
+                await checkpoint()
+            return search.result()
+
+        return await self._with_payload(str(pointer_or_name), matches)
+
+    async def list(self, kind: str | None = None) -> AsyncGenerator[Artifact, None]:
+        """Yield the scope's artifacts, newest first, each once."""
+        await self._shared.check_format()
+        async for key in self._shared.store.keys(self._keys.listing_folder):
+            record = await self._record_of(keys.listed_id(key), recall=True)
+            if record is None or self._expired(record):
+                continue
+            if kind is None or record.artifact.kind == kind:
+                yield record.artifact
+
+    async def delete(self, pointer_or_name: str | Pointer) -> bool:
+        """Remove an artifact of this scope; return whether there was one.
+
+        What a parent scope holds, or another one granted, stays.
+        """
+        record = await self._own(str(pointer_or_name))
+        if record is None:
+            return False
+        await self._writer.remove(record)
+        self._put_here.pop(record.artifact.id, None)
+        return True
+
+    async def cleanup(self, older_than_seconds: float) -> int:
+        """Delete what this object put longer ago than that; return how many.
+
+        Raises:
+            ValueError: `older_than_seconds` is negative.
+        """
+        if older_than_seconds < 0:
+            raise ValueError(f"older_than_seconds must be 0 or more, got {older_than_seconds}")
+        before_ns = self._shared.now_ns() - int(older_than_seconds * 1_000_000_000)
+        old = [id_ for id_, stored_ns in self._put_here.items() if stored_ns < before_ns]
+        removed = [await self.delete(id_) for id_ in old]
+        for id_ in old:
+            self._put_here.pop(id_, None)
+        return sum(removed)
+
+    async def knows_prefix(self, prefix: str) -> bool:
+        """Return whether pointers with this prefix are ours: registered here or on the store."""
+        return await self._shared.knows_prefix(prefix)
+
+    async def _found(self, text: str, *, recall: bool = False) -> Record:
+        record = await self._live(text, recall=recall)
+        if record is None:
+            raise UnknownPointerError(text, await nearest(text, self.list()))
+        return record
+
+    async def _with_payload(self, text: str, work: Callable[[Record], Awaitable[T | None]]) -> T:
+        """Return what `work` makes of a record, once more where a remembered one is out of date."""
+        done = await work(await self._found(text, recall=True))
+        if done is None:
+            record = await self._found(text)
+            done = await work(record)
+            if done is None:
+                raise await self._lost(record)
+        return done
+
+    async def _live(self, text: str, *, recall: bool = False) -> Record | None:
+        await self._shared.check_format()
+        bank: Bank | None = self
+        while bank is not None:
+            record = await bank._here(text, recall=recall)  # noqa: SLF001 - same class
+            if record is not None and self._expired(record):
+                raise ExpiredPointerError(text)
+            if record is not None:
+                return record
+            bank = bank._parent  # noqa: SLF001 - same class
+        return None
+
+    async def _here(self, text: str, *, recall: bool = False) -> Record | None:
+        """Return the record behind `text` in this scope alone: a pointer, an id, else a name."""
+        if is_pointer(text):
+            return await self._record_of(Pointer.parse(text).id, recall=recall)
+        if is_id(text):
+            return await self._record_of(text, recall=recall)
+        if not is_name(text):
+            return None
+        last: Record | None = None
+        async for key in self._shared.store.keys(self._keys.name_folder(text)):
+            last = await self._record_of(keys.listed_id(key), recall=recall)
+            if last is not None and not self._expired(last):
+                return last
+        return last
+
+    async def _own(self, text: str) -> Record | None:
+        record = await self._here(text)
+        if record is None or not record.payload_key.startswith(self._keys.payload("")):
+            return None
+        return record
+
+    async def _record_of(self, id_: str, *, recall: bool = False) -> Record | None:
+        """Return the record of an id in this scope, or of what another scope granted to it.
+
+        With `recall`, one that this bank has seen before will do: records never change, and
+        whoever goes on to the payload finds out when it is gone.
+        """
+        key, owner = self._keys.record(id_), self._keys
+        if recall:
+            seen = self._shared.cache.get(key)
+            if isinstance(seen, Record):
+                return seen
+        stored = await self._shared.store.get(key)
+        if stored is None:
+            # Always both look-ups, so that a foreign id costs what an unknown one does.
+            grant = await self._shared.store.get(self._keys.grant(id_))
+            if grant is not None:
+                owner = keys.ScopeKeys(grant.decode("ascii", "replace"))
+                stored = await self._shared.store.get(owner.record(id_))
+        if stored is None:
+            self._shared.cache.drop(key)
+            return None
+        record = Record.from_bytes(stored)
+        # Whatever was planted here, a record opens no payload but its own.
+        if record.artifact.id != id_ or not owner.is_payload_of(id_, record.payload_key):
+            raise StoreFormatError("a record is damaged")
+        self._shared.cache.put(key, record, len(stored))
+        return record
+
+    def _expired(self, record: Record) -> bool:
+        return record.expires_ns is not None and record.expires_ns <= self._shared.now_ns()
+
+    async def _value(self, record: Record) -> object:
+        kept = self._shared.cache.get(record.payload_key)
+        if kept is not None:
+            return kept
+        payload = await self._payload(record)
+        value = await work_on(len(payload), decode, payload, record.form)
+        self._keep(record, value)
+        return value
+
+    def _keep(self, record: Record, value: object) -> None:
+        # Only what no tool can change may be handed to several.
+        if isinstance(value, str | bytes):
+            self._shared.cache.put(record.payload_key, value, sys.getsizeof(value))
+
+    async def _payload(self, record: Record) -> bytes:
+        payload = await self._shared.store.get(record.payload_key)
+        if payload is None:
+            raise await self._lost(record)
+        digest = await work_on(len(payload), digest_of, payload)
+        if digest != record.artifact.digest:
+            raise DamagedPayloadError(record.artifact.pointer)
+        return payload
+
+    async def _range(self, record: Record, start_byte: int, stop_byte: int) -> bytes | None:
+        """Return bytes of a payload; None where it is gone, as after a delete elsewhere."""
+        if start_byte == stop_byte:
+            return b""
+        data = await self._shared.fetch(record.payload_key, start_byte, stop_byte)
+        if data is not None and len(data) != stop_byte - start_byte:
+            raise DamagedPayloadError(record.artifact.pointer)
+        return data
+
+    async def _lost(self, record: Record) -> CoatcheckError:
+        """Return what to raise when a record has no payload: deleted just now, or damaged."""
+        pointer = record.artifact.pointer
+        if await self._live(pointer) is None:
+            return UnknownPointerError(pointer, await nearest(pointer, self.list()))
+        return DamagedPayloadError(pointer)
+
+
+def _check_text(record: Record) -> None:
+    artifact = record.artifact
+    if artifact.length_chars is None:
+        glimpse = "" if artifact.glimpse is None else str(artifact.glimpse)
+        raise BinaryPayloadError(
+            artifact.pointer, artifact.content_type, artifact.size_bytes, glimpse
+        )

@@ -1,0 +1,152 @@
+"""A bank for code without an event loop."""
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack
+from os import PathLike
+from types import TracebackType
+from typing import Self, TypeVar, overload
+
+from ..records import Artifact, Kind, Limits, Matches, Page, Pointer
+from ._bank import Bank
+from ._open import open_bank
+from ._threads import portal
+
+T = TypeVar("T")
+
+
+class BlockingBank:
+    """The methods of `Bank`, each waiting for its answer; works inside a running loop too.
+
+    Opens its own bank, on one thread that all code without a loop shares.
+
+    Args:
+        address: As for `open_bank`, and so is all else.
+        scope: Whose data it is.
+        limits: How much is shown, and when.
+        kinds: Kinds with a pointer prefix of their own.
+        secret: 32 bytes for the ids of keyed puts.
+        durable: Whether each write to files is flushed to the disk before it counts.
+
+    >>> with BlockingBank("memory:") as bank:
+    ...     artifact = bank.put("alpha beta", name="greek")
+    ...     bank.read("greek", offset=6).content
+    'beta'
+    """
+
+    def __init__(
+        self,
+        address: str | PathLike[str],
+        *,
+        scope: str = "default",
+        limits: Limits | None = None,
+        kinds: Iterable[Kind] = (),
+        secret: bytes | None = None,
+        durable: bool = False,
+    ) -> None:
+        self._portal = portal()
+        self._stack = AsyncExitStack()
+        opening = open_bank(
+            address, scope=scope, limits=limits, kinds=kinds, secret=secret, durable=durable
+        )
+        self.bank: Bank = self._portal.run(self._stack.enter_async_context(opening))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store that was opened here. A second call does nothing."""
+        self._portal.run(self._stack.aclose())
+
+    def put(
+        self,
+        value: object,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        kind: str = "other",
+        content_type: str | None = None,
+        preview_chars: int | None = None,
+        key: str | None = None,
+        ttl_seconds: float | None = None,
+        source: Mapping[str, object] | None = None,
+    ) -> Artifact:
+        """Store a value whole; see `Bank.put`."""
+        return self._portal.run(
+            self.bank.put(
+                value,
+                name=name,
+                label=label,
+                kind=kind,
+                content_type=content_type,
+                preview_chars=preview_chars,
+                key=key,
+                ttl_seconds=ttl_seconds,
+                source=source,
+            )
+        )
+
+    def find(self, pointer_or_name: str | Pointer) -> Artifact | None:
+        """Return an artifact's facts or None; see `Bank.find`."""
+        return self._portal.run(self.bank.find(pointer_or_name))
+
+    @overload
+    def get(self, pointer_or_name: str | Pointer, as_type: type[T]) -> T: ...
+    @overload
+    def get(self, pointer_or_name: str | Pointer, as_type: object = None) -> object: ...
+    def get(self, pointer_or_name: str | Pointer, as_type: object = None) -> object:
+        """Return the value as it was put, or as a declared type; see `Bank.get`."""
+        return self._portal.run(self.bank.get(pointer_or_name, as_type))
+
+    def payload(self, pointer_or_name: str | Pointer) -> bytes:
+        """Return the exact bytes; see `Bank.payload`."""
+        return self._portal.run(self.bank.payload(pointer_or_name))
+
+    def read(
+        self,
+        pointer_or_name: str | Pointer,
+        offset: int = 0,
+        limit: int | None = None,
+        unit: str = "chars",
+    ) -> Page:
+        """Return one window; see `Bank.read`."""
+        return self._portal.run(self.bank.read(pointer_or_name, offset, limit, unit))
+
+    def search(
+        self,
+        pointer_or_name: str | Pointer,
+        needle: str,
+        offset: int = 0,
+        limit: int = 50,
+        *,
+        ignore_case: bool = True,
+    ) -> Matches:
+        """Return where a text stands; see `Bank.search`."""
+        return self._portal.run(
+            self.bank.search(pointer_or_name, needle, offset, limit, ignore_case=ignore_case)
+        )
+
+    def list(self, kind: str | None = None) -> Iterator[Artifact]:
+        """Yield the scope's artifacts, newest first; see `Bank.list`."""
+        artifacts = self.bank.list(kind)
+        while (artifact := self._portal.run(_next(artifacts))) is not None:
+            yield artifact
+
+    def delete(self, pointer_or_name: str | Pointer) -> bool:
+        """Remove an artifact; see `Bank.delete`."""
+        return self._portal.run(self.bank.delete(pointer_or_name))
+
+    def cleanup(self, older_than_seconds: float) -> int:
+        """Delete what this object put; see `Bank.cleanup`."""
+        return self._portal.run(self.bank.cleanup(older_than_seconds))
+
+
+async def _next(artifacts: AsyncIterator[Artifact]) -> Artifact | None:
+    return await anext(artifacts, None)

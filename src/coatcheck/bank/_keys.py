@@ -1,0 +1,96 @@
+"""How the bank names what it stores: the keys of a scope and of the store itself."""
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+
+FORMAT = "store/format"
+SECRET = "store/secret"
+
+_PLAIN = re.compile(rb"[a-z0-9_-]")
+_PAYLOAD_FILE_END = re.compile(r"-[0-9a-f]{8}\.[a-z0-9]{1,8}")
+_LONGEST_SEGMENT = 120
+_KEPT_OF_LONG = 80
+_LAST_NANOSECOND = 2**64 - 1
+
+
+def kind_key(prefix: str) -> str:
+    """Return where a registered prefix is written down for every process."""
+    return f"store/kinds/{prefix}"
+
+
+def scope_segment(scope: str) -> str:
+    """Return the one path segment that stands for `scope`; no two scopes share one.
+
+    `a-z 0-9 - _` stay, every other UTF-8 byte becomes `%xx`, capitals too, as some file
+    systems fold them. A result over 120 characters keeps 80 and a BLAKE2b hash of the whole.
+
+    >>> scope_segment("Review 1421")
+    '%52eview%201421'
+    """
+    raw = scope.encode("utf-8", "surrogatepass")
+    segment = "".join(chr(byte) if _PLAIN.match(bytes((byte,))) else f"%{byte:02x}" for byte in raw)
+    if len(segment) <= _LONGEST_SEGMENT:
+        return segment
+    return f"{segment[:_KEPT_OF_LONG]}~{blake2b(raw, digest_size=16).hexdigest()}"
+
+
+def inverted(time_ns: int) -> str:
+    """Return 16 hex digits that sort newest first."""
+    return f"{_LAST_NANOSECOND - time_ns:016x}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeKeys:
+    """The keys of one scope. A foreign id is a miss here by construction."""
+
+    segment: str
+
+    @classmethod
+    def of(cls, scope: str) -> "ScopeKeys":
+        """Return the keys of the scope with this plain name."""
+        return cls(scope_segment(scope))
+
+    @property
+    def scope(self) -> str:
+        """Where the plain name of the scope is written down, for listings of a store."""
+        return f"store/scopes/{self.segment}"
+
+    @property
+    def listing_folder(self) -> str:
+        """The folder whose keys list the scope's artifacts, newest first."""
+        return f"s/{self.segment}/listing/"
+
+    def record(self, id_: str) -> str:
+        """Return the key whose creation commits the artifact."""
+        return f"s/{self.segment}/records/{id_}"
+
+    def payload(self, file: str) -> str:
+        """Return the key of a payload, by the file name in its record."""
+        return f"s/{self.segment}/payloads/{file}"
+
+    def is_payload_of(self, id_: str, key: str) -> bool:
+        """Return whether `key` is one that a payload of this scope's artifact may have."""
+        return _PAYLOAD_FILE_END.fullmatch(key.removeprefix(self.payload(id_))) is not None
+
+    def grant(self, id_: str) -> str:
+        """Return the key that holds the owner's segment where another scope granted it."""
+        return f"s/{self.segment}/grants/{id_}"
+
+    def listing(self, time_ns: int, id_: str, size_bytes: int) -> str:
+        """Return the key that lists one artifact."""
+        return f"{self.listing_folder}{inverted(time_ns)}-{id_}-{size_bytes}"
+
+    def name_folder(self, name: str) -> str:
+        """Return the folder of all artifacts that bear `name`, newest first."""
+        digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        return f"s/{self.segment}/names/{digest}/"
+
+    def name(self, name: str, time_ns: int, id_: str) -> str:
+        """Return the key that makes an artifact found by `name`."""
+        return f"{self.name_folder(name)}{inverted(time_ns)}-{id_}"
+
+
+def listed_id(key: str) -> str:
+    """Return the id in a key of a listing or name folder."""
+    return key.rpartition("/")[2][17:53]

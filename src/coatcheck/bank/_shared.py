@@ -1,0 +1,161 @@
+"""What all handles of one bank share: the store, its format and secret, kinds, clock, cache."""
+
+import secrets
+import uuid
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from threading import Lock
+
+from ..content import Encoding, dumps, loads
+from ..errors import StoreFormatError
+from ..records import Kind, Limits
+from ..stores import Store, SupportsCreate, SupportsRange, SupportsStream
+from . import _keys as keys
+from ._cache import Cache
+from ._threads import INLINE_BYTES, work_on
+
+_READY_BYTES = 1024 * 1024
+
+_FORMAT = 1
+_SECRET_BYTES = 32
+_BUILT_IN_PREFIXES = frozenset({"art", "plan"})
+
+
+class Shared:
+    """Everything below the scopes. Holds nothing that is bound to an event loop.
+
+    Args:
+        store: Stays the property of whoever built it.
+        limits: As given to the bank.
+        kinds: Registered kinds; their prefixes are written to the store.
+        secret: 32 bytes for keyed ids; None takes the one in the store, or makes it.
+        clock: Seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        limits: Limits,
+        kinds: Iterable[Kind],
+        secret: bytes | None,
+        clock: Callable[[], float],
+    ) -> None:
+        if secret is not None and len(secret) != _SECRET_BYTES:
+            raise ValueError(f"the secret has {_SECRET_BYTES} bytes, got {len(secret)}")
+        self.store = store
+        self.limits = limits
+        self.cache = Cache(limits.cache_bytes)
+        self._kinds = {kind.name: kind for kind in kinds}
+        self._prefixes = {kind.prefix for kind in self._kinds.values()} | _BUILT_IN_PREFIXES
+        self._secret = secret
+        self._clock = clock
+        self._last_ns = 0
+        self._lock = Lock()
+        self._format_seen = False
+        self._marked: set[str] = set()
+
+    def now_ns(self) -> int:
+        """Return the clock's time in nanoseconds."""
+        return int(self._clock() * 1_000_000_000)
+
+    def stamp_ns(self) -> int:
+        """Return a time after every stamp before: newest-first holds when a clock stalls."""
+        with self._lock:
+            self._last_ns = max(self.now_ns(), self._last_ns + 1)
+            return self._last_ns
+
+    async def check_format(self) -> None:
+        """Refuse a store that another major version wrote.
+
+        Raises:
+            StoreFormatError: The store says it has another format.
+        """
+        if self._format_seen:
+            return
+        stored = await self.store.get(keys.FORMAT)
+        if stored is None:
+            return
+        try:
+            known = loads(stored) == {"format": _FORMAT}
+        except ValueError:
+            known = False
+        if not known:
+            raise StoreFormatError(f"not format {_FORMAT}")
+        self._format_seen = True
+
+    async def mark(self, scope: str, scope_keys: keys.ScopeKeys) -> None:
+        """Write down, once, the store's format, the registered prefixes and the scope's name."""
+        if scope in self._marked:
+            return
+        await self.check_format()
+        if not self._format_seen:
+            await self.create(keys.FORMAT, dumps({"format": _FORMAT}))
+        for kind in self._kinds.values():
+            if kind.prefix is not None:
+                await self.create(keys.kind_key(kind.prefix), kind.name.encode())
+        await self.create(scope_keys.scope, scope.encode("utf-8", "surrogatepass"))
+        self._marked.add(scope)
+
+    def prefix_of(self, kind: str) -> str:
+        """Return the pointer prefix of artifacts of this kind."""
+        registered = self._kinds.get(kind)
+        return "art" if registered is None or registered.prefix is None else registered.prefix
+
+    async def knows_prefix(self, prefix: str) -> bool:
+        """Return whether `prefix` is registered, by this bank or by any other on the store."""
+        if prefix not in self._prefixes:
+            if await self.store.get(keys.kind_key(prefix)) is None:
+                return False
+            self._prefixes.add(prefix)
+        return True
+
+    async def keyed_id(self, *parts: str) -> str:
+        """Return the same id for the same parts, on every machine that shares the secret.
+
+        Source: RFC 9562, section 5.8: UUIDv8, here over a keyed BLAKE2b (RFC 7693).
+        """
+        if self._secret is None:
+            await self.create(keys.SECRET, secrets.token_bytes(_SECRET_BYTES))
+            self._secret = await self.store.get(keys.SECRET)
+            if self._secret is None:
+                raise StoreFormatError("its secret is gone")
+        hashed = blake2b(dumps(list(parts)), key=self._secret, digest_size=16).digest()
+        digits = bytearray(hashed)
+        digits[6] = digits[6] & 0x0F | 0x80
+        digits[8] = digits[8] & 0x3F | 0x80
+        return str(uuid.UUID(bytes=bytes(digits)))
+
+    async def create(self, key: str, payload: bytes) -> bool:
+        """Write where nothing is stored; return whether this call wrote it."""
+        if isinstance(self.store, SupportsCreate):
+            return await self.store.create(key, payload)
+        # A store without it is for one writer at a time, as the docs say.
+        if await self.store.get(key) is not None:
+            return False
+        await self.store.put(key, payload)
+        return True
+
+    async def fetch(self, key: str, start_byte: int, stop_byte: int) -> bytes | None:
+        """Return one range of a payload, or None where no key is."""
+        if isinstance(self.store, SupportsRange):
+            return await self.store.get_range(key, start_byte, stop_byte)
+        payload = await self.store.get(key)
+        return None if payload is None else payload[start_byte:stop_byte]
+
+    async def put_payload(self, key: str, encoding: Encoding) -> None:
+        """Write an encoded value; afterwards its index and digest are known."""
+        if isinstance(self.store, SupportsStream) and not _is_quick(encoding):
+            await self.store.put_stream(key, encoding.chunks())
+            return
+        work_bytes = 0 if _is_quick(encoding) else encoding.size_hint
+        await self.store.put(key, await work_on(work_bytes, encoding.whole))
+
+
+def _is_quick(encoding: Encoding) -> bool:
+    """Return whether a value is encoded before a thread would have started.
+
+    Bytes need no encoding but a digest, at some 10 GB/s: 1 MiB of them takes as long as the hop.
+    """
+    longest = _READY_BYTES if encoding.form == "bytes" else INLINE_BYTES
+    return encoding.size_hint <= longest

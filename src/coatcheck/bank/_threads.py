@@ -1,0 +1,69 @@
+"""Where work runs: on the event loop, in a thread, or on the portal's loop.
+
+anyio and asyncio are imported where they are used: they take longer than all the rest of
+the core, and a host that awaits anything has them already.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import TypeVar, TypeVarTuple
+
+INLINE_BYTES = 256 * 1024
+"""Work on more than this leaves the event loop: a hop to a thread costs 0.1 ms."""
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+async def work_on(size_bytes: int, work: Callable[[*Ts], T], *args: *Ts) -> T:
+    """Return `work(*args)`, run here for up to 256 KiB of payload, else in a thread."""
+    if size_bytes <= INLINE_BYTES:
+        return work(*args)
+    from anyio import to_thread
+
+    return await to_thread.run_sync(work, *args)
+
+
+def shielded() -> AbstractContextManager[object]:
+    """Return a block that runs to its end although its task was cancelled."""
+    from anyio import CancelScope
+
+    return CancelScope(shield=True)
+
+
+class Portal:
+    """One daemon thread with an event loop, where code without a loop of its own waits.
+
+    anyio's blocking portal keeps a worker thread that interpreter exit waits for; a host
+    that never closes a mirrored function would hang, so this thread is a daemon.
+    """
+
+    def __init__(self) -> None:
+        import asyncio
+
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="coatcheck", daemon=True).start()
+
+    def run(self, waiting: Coroutine[object, object, T]) -> T:
+        """Wait for `waiting` on the portal thread and return its result, or raise its error."""
+        import asyncio
+
+        future = asyncio.run_coroutine_threadsafe(waiting, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # Ctrl-C in the caller ends the work too.
+            raise
+
+
+def portal() -> Portal:
+    """Return the portal of this process; a forked child gets its own."""
+    return _portal_of(os.getpid())
+
+
+@cache
+def _portal_of(_process: int) -> Portal:
+    return Portal()

@@ -1,0 +1,113 @@
+"""How a large result is shown: as an envelope that is smaller, or, not kept, in part."""
+
+from dataclasses import replace
+
+from ..content import (
+    Encoding,
+    dumps,
+    encoded_size,
+    has_surrogates,
+    head_chars,
+    loads,
+    shown_preview,
+    visible,
+)
+from ..errors import UnencodableValueError
+from ..records import Envelope
+
+WHOLE_CHARS = 200_000
+"""Longest text that is shown whole where it could not be kept."""
+
+_EDGE_CHARS = 25_000
+_REPR_EDGE_CHARS = 400
+
+_FLOOR = Envelope(
+    pointer="art:00000000-0000-4000-8000-000000000000",
+    preview="",
+    size_bytes=1_000,
+    note='retrieve_context({"artifactId":"art:00000000-0000-4000-8000-000000000000"})',
+    content_type="text/plain",
+)
+
+
+def must_be_kept(value: object, encoding: Encoding, limit_bytes: int) -> bool:
+    """Return whether a weighed value reaches the limit, and an envelope could be smaller."""
+    if not limit_bytes:
+        return True
+    least_bytes = max(limit_bytes, _size(_FLOOR) + 1)
+    # A character takes a byte or more: the quick answer for most.
+    return encoding.size_hint >= least_bytes or encoded_size(value) >= least_bytes
+
+
+def fitted(envelope: Envelope, encoding: Encoding, length_chars: int | None) -> Envelope:
+    """Return an envelope smaller than what it replaces: without glimpse, then with less preview."""
+    size_bytes = envelope.size_bytes
+    if _size(envelope) < size_bytes:
+        return envelope
+    envelope = replace(envelope, glimpse=None)
+    chars = len(envelope.preview)
+    while _size(envelope) >= size_bytes and chars and length_chars is not None:
+        chars //= 2
+        head = encoding.head(head_chars(chars)) or ""
+        envelope = replace(envelope, preview=shown_preview(head, length_chars, chars))
+    return envelope
+
+
+def readable(value: object) -> object:
+    """Return a result with each lone surrogate shown as U+FFFD, as no request could carry it."""
+    if isinstance(value, str):
+        return visible(value)
+    if is_binary(value):
+        return value
+    try:
+        payload = dumps(value)
+    except UnencodableValueError:
+        return value
+    if not has_surrogates(payload):
+        return value
+    return loads(visible(payload.decode("utf-8", "surrogatepass")).encode())
+
+
+def unkept(value: object) -> object:
+    """Return a result that could not be kept, whole up to 200,000 characters, else in part."""
+    if is_binary(value):
+        size_bytes = encoded_size(value)
+        if size_bytes <= WHOLE_CHARS:
+            return value
+        return f"[{size_bytes:,} bytes of binary output, not shown; they were not kept]"
+    text = value if isinstance(value, str) else dumps(value).decode("utf-8", "surrogatepass")
+    return in_part(text, _EDGE_CHARS, "The output") if len(text) > WHOLE_CHARS else value
+
+
+def unencodable(value: object, error: UnencodableValueError) -> object:
+    """Return a result that has no encoding: itself, unless it has no end or is very long."""
+    try:
+        text = repr(value)
+    except Exception as failure:  # noqa: BLE001 - a tool's own class may raise anything
+        text = f"<{type(value).__name__}, whose repr raised {type(failure).__name__}>"
+    if not error.endless and len(text) <= WHOLE_CHARS:
+        return value
+    return in_part(text, _REPR_EDGE_CHARS, f"The output has no encoding ({error.reason}) and")
+
+
+def in_part(text: str, edge_chars: int, what: str) -> str:
+    """Return head and tail of `text`, with a notice that counts what was left out."""
+    left_out = max(len(text) - 2 * edge_chars, 0)
+    if not left_out:
+        return visible(f"[{what} was not kept.]\n{text}")
+    notice = f"[{what} was not kept. {left_out:,} of {len(text):,} characters are left out here.]"
+    return visible(f"{text[:edge_chars]}\n{notice}\n{text[-edge_chars:]}")
+
+
+def is_smaller(envelope: Envelope) -> bool:
+    """Return whether the envelope is smaller than what it replaces."""
+    return _size(envelope) < envelope.size_bytes
+
+
+def _size(envelope: Envelope) -> int:
+    return len(str(envelope).encode())
+
+
+def is_binary(value: object) -> bool:
+    """Return whether a value is stored as the bytes it is."""
+    return isinstance(value, bytes | bytearray | memoryview)

@@ -1,0 +1,266 @@
+"""The parameters of a mirrored function: which take pointers, and as what they arrive."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from ..bank import Bank, as_text, fit, parsed, readings
+from ..records import is_pointer
+from ._schema import POINTER_PATTERN, POINTER_SCHEMA, takes_structure
+from ._slots import Argument
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
+
+_SCALARS = (str, int, float, bool)
+
+
+class _Verbatim:
+    """Marks a parameter that takes pointers as the text they are."""
+
+
+Verbatim = Annotated[T, _Verbatim()]
+"""``Verbatim[str]``: a pointer given to this parameter is not resolved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: its declared type, and what a model is told of it."""
+
+    declared: object
+    advertised: object
+    exact: type | None
+    """The type whose own values need no validation."""
+    adapter: "TypeAdapter[Any] | None"
+    verbatim: bool = False
+
+    def is_settled(self, value: object) -> bool:
+        """Return whether `value` can go to the function as it is."""
+        if self.verbatim:
+            return True
+        return type(value) is self.exact and not is_pointer(value)
+
+    def arrived(self, argument: Argument, what: str) -> object:
+        """Return an argument, its pointers replaced, as the declared type.
+
+        Raises:
+            InvalidArgumentError: It does not fit.
+        """
+        if argument.is_whole:
+            found = argument.slots[0].found
+            candidates = readings(found, self.declared)
+            return next(candidates) if self.adapter is None else fit(self.adapter, candidates, what)
+        if self.adapter is None:
+            return argument.value
+        if not argument.slots:
+            return fit(self.adapter, (argument.value,), what)
+        return fit(self.adapter, argument.fillings(lambda found: found, parsed, as_text), what)
+
+
+class Parameters:
+    """The parameters of one function.
+
+    Args:
+        function: Any callable; its own signature is not changed.
+        inject: Values for parameters of these types, which a model never sees.
+    """
+
+    def __init__(self, function: Callable[..., object], inject: Mapping[type, object]) -> None:
+        self._signature = inspect.signature(function)
+        hints = _hints(function)
+        self._injected = {
+            name: inject[cast("type", hints[name])]
+            for name in self._signature.parameters
+            if _is_type_in(hints.get(name), inject)
+        }
+        self._parameters = {
+            name: _parameter(hints.get(name, _declared_in(parameter)))
+            for name, parameter in self._signature.parameters.items()
+            if name not in self._injected
+        }
+        self.signature = inspect.Signature(
+            [
+                parameter.replace(annotation=self._parameters[name].advertised)
+                for name, parameter in self._signature.parameters.items()
+                if name in self._parameters
+            ],
+            return_annotation=Any,
+        )
+        self._positional = tuple(
+            self._parameters[name]
+            for name, parameter in self.signature.parameters.items()
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        )
+
+    @property
+    def annotations(self) -> dict[str, object]:
+        """What a model is told, by name, as in ``__annotations__``."""
+        shown = {name: parameter.advertised for name, parameter in self._parameters.items()}
+        return {**shown, "return": Any}
+
+    def are_settled(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
+        """Return whether a call needs neither look-up nor validation: the quick path."""
+        if self._injected or len(args) > len(self._positional):
+            return False
+        for parameter, value in zip(self._positional, args, strict=False):
+            if not parameter.is_settled(value):
+                return False
+        for name, value in kwargs.items():
+            named = self._parameters.get(name)
+            if named is None or not named.is_settled(value):
+                return False
+        return True
+
+    def bound(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> "BoundCall":
+        """Return a call to be resolved.
+
+        Raises:
+            TypeError: The arguments do not fit the signature.
+        """
+        bound = self.signature.bind(*args, **kwargs)
+        call = BoundCall(inspect.BoundArguments(self._signature, dict(self._injected)))  # pyright: ignore[reportArgumentType]
+        for name, value in bound.arguments.items():
+            call.take(name, self.signature.parameters[name].kind, self._parameters[name], value)
+        return call
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """One argument, and where it goes once it has arrived."""
+
+    name: str
+    parameter: Parameter
+    argument: Argument
+    container: Any
+    key: object
+
+
+class BoundCall:
+    """One call whose arguments may hold pointers."""
+
+    def __init__(self, bound: inspect.BoundArguments) -> None:
+        self._bound = bound
+        self._taken: list[_Taken] = []
+
+    def take(self, name: str, kind: object, parameter: Parameter, value: Any) -> None:
+        """Take one argument; the starred ones hold several."""
+        arguments = self._bound.arguments
+        items: list[tuple[str, Any, object, object]]
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            several: list[object] = [None] * len(value)
+            arguments[name] = several
+            items = [(f"{name}[{at}]", several, at, item) for at, item in enumerate(value)]
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            named: dict[str, object] = {}
+            arguments[name] = named
+            items = [(key, named, key, item) for key, item in value.items()]
+        else:
+            items = [(name, arguments, name, value)]
+        for label, container, key, item in items:
+            if parameter.verbatim:
+                container[key] = item
+            else:
+                self._taken.append(_Taken(label, parameter, Argument(item), container, key))
+
+    @property
+    def has_pointers(self) -> bool:
+        """Whether any argument names an artifact."""
+        return any(taken.argument.slots for taken in self._taken)
+
+    async def fetch(self, bank: Bank) -> None:
+        """Fetch what the pointers stand for. Raises as `Argument.fetch`."""
+        for taken in self._taken:
+            if taken.argument.slots:
+                await taken.argument.fetch(bank)
+
+    def arrived(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments as their declared types.
+
+        Raises:
+            InvalidArgumentError: One does not fit. The function was not called.
+        """
+        for taken in self._taken:
+            what = f"argument {taken.name!r}"
+            taken.container[taken.key] = taken.parameter.arrived(taken.argument, what)
+        return self._bound.args, self._bound.kwargs
+
+
+def _hints(function: Callable[..., object]) -> dict[str, object]:
+    target = function if inspect.isroutine(function) else getattr(function, "func", function)
+    if not inspect.isroutine(target):
+        target = type(target).__call__
+    try:
+        return get_type_hints(target, include_extras=True)
+    except (NameError, TypeError):
+        return {}  # Annotations that do not resolve say nothing; the values pass as they are.
+
+
+def _declared_in(parameter: inspect.Parameter) -> object:
+    return Any if parameter.annotation is inspect.Parameter.empty else parameter.annotation
+
+
+def _is_type_in(hint: object, inject: Mapping[type, object]) -> bool:
+    return isinstance(hint, type) and hint in inject
+
+
+def _parameter(declared: object) -> Parameter:
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+
+    if get_origin(declared) is Annotated and any(
+        isinstance(mark, _Verbatim) for mark in get_args(declared)
+    ):
+        return Parameter(declared, declared, None, None, verbatim=True)
+    if declared is Any or declared is object or isinstance(declared, str):
+        return Parameter(Any, declared, None, None)
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", declared))
+        schema = adapter.json_schema()
+    except (PydanticUserError, PydanticSchemaGenerationError):
+        return Parameter(Any, _foreign(), None, None)
+    exact = next((scalar for scalar in _SCALARS if declared is scalar), None)
+    return Parameter(declared, _advertised(declared, schema), exact, adapter)
+
+
+def _advertised(declared: object, schema: Mapping[str, Any]) -> object:
+    """Return an annotation that shows `declared`, and hands on whatever comes.
+
+    Validation is ours, once the pointers are resolved; a framework's own would refuse them.
+    """
+    from pydantic import Field, WrapValidator
+
+    if declared is str:
+        return declared
+    passing = WrapValidator(_pass_through)
+    if not takes_structure(schema, schema):
+        return Annotated[cast("Any", declared), passing]
+    pointer = Annotated[str, Field(pattern=POINTER_PATTERN)]
+    either: Any = Union[declared, pointer]  # noqa: UP007 - built at run time
+    description = schema.get("description") if get_origin(declared) is Annotated else None
+    if description is None:
+        return Annotated[either, passing]
+    return Annotated[either, Field(description=description), passing]
+
+
+def _foreign() -> object:
+    """Return the annotation for a type that pydantic has no schema for."""
+    from pydantic import WithJsonSchema
+
+    return Annotated[Any, WithJsonSchema({"anyOf": [{}, dict(POINTER_SCHEMA)]})]
+
+
+def _pass_through(value: object, _validate: object) -> object:
+    return value

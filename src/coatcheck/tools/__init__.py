@@ -1,0 +1,8 @@
+"""What a model may call, and how errors reach it."""
+
+from ._artifacts import artifact_tools
+from ._failure import Failure, as_failure
+from ._retrieve import retrieval_tools
+from ._tool import Tool
+
+__all__ = ["Failure", "Tool", "artifact_tools", "as_failure", "retrieval_tools"]

@@ -1,0 +1,53 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coatcheck.bank._keys import ScopeKeys, inverted, listed_id, scope_segment
+
+ID = "00000000-0000-4000-8000-000000000005"
+
+
+@pytest.mark.parametrize(
+    ("scope", "segment"),
+    [
+        ("default", "default"),
+        ("review-1421_b", "review-1421_b"),
+        ("Default", "%44efault"),
+        ("a/b", "a%2fb"),
+        ("..", "%2e%2e"),
+        ("%41", "%2541"),
+        ("~", "%7e"),
+        ("é", "%c3%a9"),
+        ("\x00", "%00"),
+        ("\ud83d", "%ed%a0%bd"),
+        ("x" * 120, "x" * 120),
+    ],
+)
+def test_a_scope_becomes_one_plain_segment(scope: str, segment: str) -> None:
+    assert scope_segment(scope) == segment
+
+
+def test_a_long_scope_keeps_80_characters_and_a_hash_of_the_whole() -> None:
+    segment = scope_segment("x" * 121)
+
+    assert segment[:81] == "x" * 80 + "~"
+    assert len(segment) == 113
+    assert segment != scope_segment("x" * 122)
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_no_two_scopes_share_a_segment(one: str, other: str) -> None:
+    assert (scope_segment(one) == scope_segment(other)) is (one == other)
+
+
+@given(st.integers(0, 2**63), st.integers(0, 2**63))
+def test_listing_keys_sort_newest_first(one: int, other: int) -> None:
+    assert (inverted(one) < inverted(other)) is (one > other)
+
+
+def test_the_id_is_read_back_from_listing_and_name_keys() -> None:
+    keys = ScopeKeys.of("a scope")
+
+    assert listed_id(keys.listing(1, ID, 5)) == ID
+    assert listed_id(keys.name("n", 1, ID)) == ID
+    assert keys.listing(1, ID, 5).startswith(keys.listing_folder)

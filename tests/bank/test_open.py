@@ -1,0 +1,61 @@
+from pathlib import Path
+
+import pytest
+
+from coatcheck import BlockingBank, open_bank
+from coatcheck.bank import store_at
+from coatcheck.stores import FileStore, MemoryStore
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
+async def test_a_folder_is_opened_by_path_and_by_address(tmp_path: Path, form: str) -> None:
+    address = form.format(tmp_path / "a store")
+    async with open_bank(address) as bank:
+        artifact = await bank.put("kept")
+
+    async with open_bank(tmp_path / "a store") as bank:
+        assert await bank.get(artifact.pointer) == "kept"
+    assert [folder.name for folder in tmp_path.iterdir()] == ["a store"]
+
+
+def test_each_memory_address_is_a_store_of_its_own() -> None:
+    assert isinstance(store_at("memory:"), MemoryStore)
+    assert store_at("memory:") is not store_at("memory:")
+
+
+def test_a_path_is_never_taken_for_a_scheme() -> None:
+    assert isinstance(store_at("./a:b"), FileStore)
+    assert isinstance(store_at(Path("redis:x")), FileStore)
+    assert isinstance(store_at("plain"), FileStore)
+
+
+@pytest.mark.parametrize("address", ["", "file:", "memory:x", "redis://localhost", "ftp:x"])
+def test_an_address_without_a_store_is_refused_by_what_there_is(address: str) -> None:
+    with pytest.raises(ValueError, match="use memory:, file:DIR or a path"):
+        store_at(address)
+
+
+def test_a_blocking_bank_has_the_methods_of_a_bank(tmp_path: Path) -> None:
+    with BlockingBank(tmp_path) as bank:
+        artifact = bank.put("alpha beta", name="greek", key="k", source={"of": []})
+
+        assert bank.find("greek") == artifact
+        assert bank.get("greek") == "alpha beta"
+        assert bank.get("greek", bytes) == b"alpha beta"
+        assert bank.payload("greek") == b"alpha beta"
+        assert bank.read("greek", 6, unit="chars").content == "beta"
+        assert bank.search("greek", "BETA").matches[0].offset == 6
+        assert [each.pointer for each in bank.list()] == [artifact.pointer]
+        assert bank.cleanup(older_than_seconds=3_600) == 0
+        assert bank.delete("greek") is True
+    bank.close()
+
+
+async def test_a_blocking_bank_works_inside_a_running_loop() -> None:
+    with BlockingBank("memory:") as bank:
+        assert bank.get(bank.put([1, 2]).pointer) == [1, 2]
+
+
+def test_an_error_reaches_the_caller_of_a_blocking_bank() -> None:
+    with BlockingBank("memory:") as bank, pytest.raises(LookupError):
+        bank.get("nothing")

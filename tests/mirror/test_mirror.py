@@ -1,0 +1,710 @@
+import asyncio
+import functools
+import inspect
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, TypeAdapter
+
+from coatcheck import Bank, Envelope, Kind, Limits, Mirror, UnknownPointerError, Verbatim, mirror
+from coatcheck.errors import InvalidArgumentError, StoreUnavailableError
+from coatcheck.stores import MemoryStore
+
+UNKNOWN = "art:00000000-0000-4000-8000-000000000005"
+ROWS = [{"id": number} for number in range(10_000)]
+
+
+class Full:
+    """A store with no room left."""
+
+    async def put(self, key: str, payload: bytes) -> None:
+        raise StoreUnavailableError("No space left on device")
+
+    async def get(self, key: str) -> bytes | None:
+        return None
+
+    async def delete(self, key: str) -> None:
+        """Nothing is here."""
+
+    async def keys(self, folder: str) -> AsyncIterator[str]:
+        nothing: list[str] = []
+        for key in nothing:
+            yield key
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class Item(BaseModel):
+    id: int
+
+
+class Foreign:
+    """A class that pydantic has no schema for."""
+
+
+@pytest.fixture
+def bank() -> Bank:
+    return Bank(MemoryStore())
+
+
+async def artifacts(bank: Bank) -> int:
+    return len([artifact async for artifact in bank.list()])
+
+
+# --- results ---
+
+
+@pytest.mark.parametrize(
+    "result",
+    ["x" * 51_199, "", 0, None, True, 1.5, [1], {"a": 1}, b"x" * 51_199, "漢" * 17_066],
+)
+async def test_a_result_under_the_limit_is_the_very_same(bank: Bank, result: object) -> None:
+    async def later() -> object:
+        return result
+
+    def now() -> object:
+        return result
+
+    assert await mirror(later, bank)() is result
+    assert mirror(now, bank)() is result
+    assert await artifacts(bank) == 0
+
+
+@pytest.mark.parametrize("result", ["x" * 51_200, b"x" * 51_200, "漢" * 17_067, ["x" * 51_196]])
+async def test_a_result_of_the_limit_or_more_is_offloaded_whole(bank: Bank, result: object) -> None:
+    async def later() -> object:
+        return result
+
+    def now() -> object:
+        return result
+
+    for shown in (await mirror(later, bank)(), mirror(now, bank)()):
+        assert isinstance(shown, Envelope)
+        assert shown.size_bytes >= 51_200
+        assert await bank.get(shown.pointer) == result
+
+
+async def test_an_offloaded_result_knows_its_tool(bank: Bank) -> None:
+    def read_log() -> str:
+        return "x" * 60_000
+
+    artifact = await bank.find(mirror(read_log, bank)().pointer)
+
+    assert artifact is not None
+    assert (artifact.tool, artifact.kind, artifact.name) == ("read_log", "tool-output", None)
+
+
+async def test_limits_hold_by_tool_by_call_and_not_at_all(bank: Bank) -> None:
+    def rows() -> str:
+        return "x" * 1_000
+
+    by_tool = Limits(per_tool={"rows": 1_000})
+
+    assert isinstance(mirror(rows, bank, limits=by_tool)(), Envelope)
+    assert mirror(rows, bank, limits=Limits(per_tool={"rows": 1_001}))() == "x" * 1_000
+    assert isinstance(mirror(rows, bank, inline_bytes=1_000)(), Envelope)
+    assert mirror(rows, bank, inline_bytes=1_001)() == "x" * 1_000
+    assert (
+        mirror(rows, bank, limits=Limits(inline_bytes=1, never=frozenset({"rows"})))()
+        == "x" * 1_000
+    )
+
+
+async def test_a_limit_of_0_shows_a_pointer_even_to_a_small_set(bank: Bank) -> None:
+    def rows() -> list[int]:
+        return [1, 2]
+
+    shown = mirror(rows, bank, inline_bytes=0)()
+
+    assert isinstance(shown, Envelope)
+    assert await bank.get(shown.pointer) == [1, 2]
+
+
+@given(st.text(max_size=3_000), st.integers(1, 50))
+async def test_an_envelope_is_smaller_than_what_it_replaces(text: str, limit: int) -> None:
+    shown = await Mirror(Bank(MemoryStore()), Limits(inline_bytes=limit)).offload(text)
+
+    if isinstance(shown, Envelope):
+        assert len(str(shown).encode()) < len(text.encode("utf-8", "surrogatepass"))
+    else:
+        assert shown is text
+
+
+async def test_a_result_that_no_envelope_could_undercut_is_not_banked(bank: Bank) -> None:
+    shown = await Mirror(bank, Limits(inline_bytes=10)).offload("x" * 100)
+
+    assert shown == "x" * 100
+    assert await artifacts(bank) == 0
+
+
+async def test_an_envelope_gives_up_its_glimpse_before_its_preview(bank: Bank) -> None:
+    text = "".join(f"line {number} of a log\n" for number in range(30))
+    glimpsed = await bank.put(text)
+    whole = Envelope.of(glimpsed)
+    assert whole.glimpse is not None
+
+    shown = await Mirror(bank, Limits(inline_bytes=10)).offload(text)
+
+    assert isinstance(shown, Envelope)
+    assert len(str(shown)) < len(text)
+    assert shown.glimpse is None or shown.preview == whole.preview
+
+
+async def test_the_preview_of_a_mirrored_tool_has_the_length_asked_for(bank: Bank) -> None:
+    def rows() -> str:
+        return "x" * 60_000
+
+    assert mirror(rows, bank, preview_chars=5)().preview == "xxxxx … (59,995 more characters)"
+    assert mirror(rows, bank)().preview == "x" * 200 + " … (59,800 more characters)"
+
+
+@pytest.mark.parametrize("shrink", ["sync", "async"])
+async def test_a_result_is_shrunk_before_its_size_is_checked(bank: Bank, shrink: str) -> None:
+    async def later(result: str) -> str:
+        return f"summary: {result[:8]}"
+
+    def now(result: str) -> str:
+        return f"summary: {result[:8]}"
+
+    async def big_async() -> str:
+        return "x" * 200_000
+
+    def big() -> str:
+        return "x" * 200_000
+
+    to_model_output = later if shrink == "async" else now
+    assert mirror(big, bank, to_model_output=to_model_output)() == "summary: xxxxxxxx"
+    assert await mirror(big_async, bank, to_model_output=to_model_output)() == "summary: xxxxxxxx"
+    assert await artifacts(bank) == 0
+
+
+async def test_an_artifact_the_tool_banked_itself_is_shown_as_its_envelope(bank: Bank) -> None:
+    async def report(bank: Bank) -> object:
+        return await bank.put("y" * 5_000, name="report")
+
+    shown = await mirror(report, bank)()
+
+    assert isinstance(shown, Envelope)
+    assert await bank.get(shown.pointer) == "y" * 5_000
+    assert len(shown.preview) < 250
+    assert await artifacts(bank) == 1
+
+
+async def test_an_envelope_is_never_offloaded_again(bank: Bank) -> None:
+    owner = Mirror(bank, Limits(inline_bytes=1))
+    envelope = await owner.offload("x" * 1_000)
+
+    assert await owner.offload(envelope) is envelope
+
+
+async def test_the_exception_of_a_tool_passes_untouched(bank: Bank) -> None:
+    failure = KeyError("mine")
+
+    def broken() -> None:
+        raise failure
+
+    async def broken_later() -> None:
+        raise failure
+
+    with pytest.raises(KeyError) as caught:
+        mirror(broken, bank)()
+    assert caught.value is failure
+    with pytest.raises(KeyError) as caught:
+        await mirror(broken_later, bank)()
+    assert caught.value is failure
+
+
+@pytest.mark.parametrize("chars", [199_999, 200_000])
+async def test_a_result_that_was_not_kept_passes_whole(
+    chars: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "x" * chars
+
+    with caplog.at_level(logging.WARNING, "coatcheck.mirror"):
+        shown = await Mirror(Bank(Full())).offload(text, tool="rows")
+
+    assert shown is text
+    assert "a result of rows was not kept" in caplog.text
+
+
+@pytest.mark.parametrize("value", ["x" * 200_001, ["y" * 300_000]])
+async def test_a_longer_result_that_was_not_kept_passes_in_part_and_says_so(value: object) -> None:
+    shown = await Mirror(Bank(Full())).offload(value)
+
+    assert isinstance(shown, str)
+    assert 50_000 < len(shown) < 50_200
+    assert "was not kept" in shown
+    assert "art:" not in shown
+    left_out = len(value) - 50_000 if isinstance(value, str) else 300_004 - 50_000
+    assert f"{left_out:,} of" in shown
+
+
+@pytest.mark.parametrize(("size", "is_whole"), [(200_000, True), (200_001, False)])
+async def test_binary_that_was_not_kept_passes_whole_or_is_counted(
+    size: int, is_whole: bool
+) -> None:
+    payload = b"\x00" * size
+
+    shown = await Mirror(Bank(Full())).offload(payload)
+
+    assert (shown is payload) is is_whole
+    if not is_whole:
+        assert shown == "[200,001 bytes of binary output, not shown; they were not kept]"
+
+
+def circle() -> object:
+    value: dict[str, object] = {"pad": "x" * 60_000}
+    value["self"] = value
+    return value
+
+
+def deep() -> object:
+    value: list[object] = []
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("endless", [circle, deep])
+async def test_a_result_without_an_end_is_shown_in_part_with_a_notice(
+    bank: Bank, endless: Callable[[], object]
+) -> None:
+    shown = mirror(endless, bank)()
+
+    assert isinstance(shown, str)
+    assert len(shown) < 2_000
+    assert "was not kept" in shown
+    assert await artifacts(bank) == 0
+
+
+async def test_a_result_of_a_foreign_type_passes_unless_it_is_very_long(bank: Bank) -> None:
+    class Big:
+        def __repr__(self) -> str:
+            return "r" * 300_000
+
+    class Rude:
+        def __repr__(self) -> str:
+            raise RuntimeError("no")
+
+    rude, plain = Rude(), Foreign()
+    owner = Mirror(bank)
+
+    assert await owner.offload(plain) is plain
+    assert await owner.offload(rude) is rude
+    shown = await owner.offload(Big())
+    assert isinstance(shown, str)
+    assert len(shown) < 2_000
+
+
+async def test_a_failure_is_offloaded_with_its_flag_and_its_end_in_sight(bank: Bank) -> None:
+    text = "trace\n" * 40_000 + "ValueError: boom 42"
+
+    shown = await Mirror(bank).offload(text, tool="t", is_error=True)
+
+    assert isinstance(shown, Envelope)
+    assert shown.to_wire()["isError"] is True
+    assert "ValueError: boom 42" in str(shown)
+    assert await bank.get(shown.pointer) == text
+
+
+async def test_a_small_failure_is_untouched(bank: Bank) -> None:
+    assert await Mirror(bank).offload("boom", is_error=True) == "boom"
+    assert await artifacts(bank) == 0
+
+
+async def test_a_replayed_call_shows_the_same_bytes(bank: Bank) -> None:
+    owner = Mirror(bank)
+    first = await owner.offload("x" * 60_000, "rows", "call_0")
+    again = await owner.offload("x" * 60_000, "rows", "call_0")
+    other = await owner.offload("y" * 60_000, "rows", "call_0")
+
+    assert str(first) == str(again) != str(other)
+    assert await bank.get("rows_call_0") == "y" * 60_000
+
+
+async def test_a_note_names_no_reader_that_the_model_lacks(bank: Bank) -> None:
+    shown = await Mirror(bank, reader=None).offload("x" * 60_000)
+
+    assert isinstance(shown, Envelope)
+    assert shown.note == "pass the pointer to a tool"
+
+
+async def test_a_sync_function_that_returns_an_awaitable_is_awaited(bank: Bank) -> None:
+    async def later() -> str:
+        return "x" * 60_000
+
+    def starts() -> Awaitable[str]:
+        return later()
+
+    assert isinstance(await mirror(starts, bank)(), Envelope)
+    shrunk = mirror(starts, bank, to_model_output=len)
+    assert await shrunk() == 60_000
+
+
+# --- arguments ---
+
+
+async def test_a_pointer_is_replaced_by_its_value_at_any_depth(bank: Bank) -> None:
+    seen: list[Any] = []
+
+    def tool(q: dict[str, Any], more: list[Any]) -> None:
+        seen.append((q, more))
+
+    pointer = (await bank.put(ROWS)).pointer
+    q, more = {"q": {"ids": pointer}}, [pointer, "lit", [[pointer]]]
+
+    mirror(tool, bank)(q, more=more)
+
+    assert seen == [({"q": {"ids": ROWS}}, [ROWS, "lit", [[ROWS]]])]
+    assert q == {"q": {"ids": pointer}}
+    assert more == [pointer, "lit", [[pointer]]]
+    places = [seen[0][0]["q"]["ids"], seen[0][1][0], seen[0][1][2][0][0]]
+    assert len({id(place) for place in places}) == 3
+
+
+async def test_text_is_handed_on_byte_for_byte(bank: Bank) -> None:
+    text = '{"a":1,"a":2,"f":1.0}' + "\r\n\ufeff" * 30_000
+
+    def update_page(body: str) -> bool:
+        return body == text
+
+    assert mirror(update_page, bank)((await bank.put(text)).pointer) is True
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "art:deco posters",
+        "plan-b",
+        "ps-1",
+        "art:",
+        UNKNOWN[:-1],
+        f"see {UNKNOWN}",
+        "zz-" + "0" * 32,
+    ],
+)
+async def test_what_only_looks_like_a_pointer_is_text(bank: Bank, query: str) -> None:
+    def search(query: str, more: list[str]) -> tuple[str, list[str]]:
+        return query, more
+
+    assert mirror(search, bank)(query, [query]) == (query, [query])
+
+
+@pytest.mark.parametrize("unknown", [UNKNOWN, "ps-" + "0" * 32, "plan-" + "0" * 32])
+async def test_an_unissued_pointer_is_an_error_and_the_tool_does_not_run(unknown: str) -> None:
+    bank = Bank(MemoryStore(), kinds=[Kind("product set", "ps")])
+    ran: list[str] = []
+
+    def tool(items: list[int], n: int, text: str) -> None:
+        ran.append("ran")
+
+    calls: list[tuple[object, ...]] = [
+        (unknown, 1, "x"),
+        ([unknown], 1, "x"),
+        ([1], unknown, "x"),
+        ([1], 1, unknown),
+    ]
+    for arguments in calls:
+        with pytest.raises(UnknownPointerError):
+            mirror(tool, bank)(*arguments)
+    assert ran == []
+
+
+async def test_an_unregistered_prefix_is_a_pointer_where_something_stands_behind(
+    bank: Bank,
+) -> None:
+    artifact = await bank.put([1, 2])
+    typed = f"zz-{artifact.id.replace('-', '')}"
+
+    assert mirror(sum, bank)(typed) == 3
+
+
+@pytest.mark.parametrize(
+    ("banked", "declared", "arrives"),
+    [
+        ([1, 2], list[int], [1, 2]),
+        ("[1, 2]", list[int], [1, 2]),
+        (["1"], list[int], [1]),
+        ([{"id": 1}], list[Item], [Item(id=1)]),
+        ({"id": 1}, Item, Item(id=1)),
+        ("12", int, 12),
+        (12, int, 12),
+        (1.5, float, 1.5),
+        (True, bool, True),
+        ([1, 2], str, "[1,2]"),
+        ("[1, 2]", str, "[1, 2]"),
+        ("[1, 2]", str | None, "[1, 2]"),
+        ("[1, 2]", Any, "[1, 2]"),
+        ("[1, 2]", str | list[int], [1, 2]),
+        ("plain", str | list[int], "plain"),
+        ("żółć", bytes, "żółć".encode()),
+        (b"\xff", bytes, b"\xff"),
+    ],
+)
+async def test_a_pointer_arrives_as_the_declared_type(
+    bank: Bank, banked: object, declared: Any, arrives: object
+) -> None:
+    def tool(value: object) -> object:
+        return value
+
+    tool.__annotations__["value"] = declared
+    pointer = (await bank.put(banked)).pointer
+
+    received = mirror(tool, bank)(pointer)
+
+    assert received == arrives
+    assert type(received) is type(arrives)
+
+
+async def test_text_inside_a_list_is_parsed_only_where_it_would_not_fit(bank: Bank) -> None:
+    def texts(values: list[str]) -> list[str]:
+        return values
+
+    def lists(values: list[list[int]]) -> list[list[int]]:
+        return values
+
+    text, rows = (await bank.put("[1, 2]")).pointer, (await bank.put([3])).pointer
+
+    assert mirror(texts, bank)([text, "lit"]) == ["[1, 2]", "lit"]
+    assert mirror(texts, bank)([rows]) == ["[3]"]
+    assert mirror(lists, bank)([text, rows, [4]]) == [[1, 2], [3], [4]]
+
+
+async def test_a_value_that_does_not_fit_is_refused_unquoted_and_the_tool_does_not_run(
+    bank: Bank,
+) -> None:
+    ran: list[str] = []
+
+    def tool(items: list[int]) -> None:
+        ran.append("ran")
+
+    pointer = (await bank.put(["secret"])).pointer
+    for argument in (pointer, ["secret"], "secret"):
+        with pytest.raises(InvalidArgumentError, match="argument 'items'") as caught:
+            mirror(tool, bank)(argument)
+        assert "secret" not in str(caught.value)
+    assert ran == []
+
+
+async def test_arguments_without_pointers_are_validated_too(bank: Bank) -> None:
+    def tool(items: list[Item], scale: int = 1) -> object:
+        return items, scale
+
+    assert mirror(tool, bank)([{"id": 1}], scale="2") == ([Item(id=1)], 2)
+
+
+async def test_objects_a_framework_built_are_left_alone(bank: Bank) -> None:
+    item = Item(id=1)
+
+    def tool(item: Item) -> Item:
+        return item
+
+    assert mirror(tool, bank)(item) is item
+
+
+async def test_a_verbatim_parameter_gets_the_pointer_as_text(bank: Bank) -> None:
+    def keep(note: Verbatim[str], many: Verbatim[list[str]], items: list[int]) -> object:
+        return note, many, items
+
+    pointer = (await bank.put([1])).pointer
+
+    assert mirror(keep, bank)(pointer, [pointer], items=pointer) == (pointer, [pointer], [1])
+    assert mirror(keep, bank)(UNKNOWN, [], items=[]) == (UNKNOWN, [], [])
+
+
+async def test_starred_arguments_take_pointers(bank: Bank) -> None:
+    def tool(first: int, *rest: list[int], **named: list[int]) -> object:
+        return first, rest, named
+
+    pointer = (await bank.put([1])).pointer
+
+    assert mirror(tool, bank)(1, pointer, [2], a=pointer) == (1, ([1], [2]), {"a": [1]})
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"), [((), {}), ((1, 2), {}), ((1,), {"b": 2}), ((1,), {"a": 2})]
+)
+async def test_wrong_arguments_are_a_type_error_as_ever(
+    bank: Bank, args: tuple[int, ...], kwargs: dict[str, int]
+) -> None:
+    def tool(a: int) -> int:
+        return a
+
+    with pytest.raises(TypeError):
+        mirror(tool, bank)(*args, **kwargs)
+
+
+async def test_an_injected_bank_is_hidden_and_handed_over(bank: Bank) -> None:
+    def tool(bank: Bank, items: list[int]) -> object:
+        return bank, items
+
+    mirrored = mirror(tool, bank)
+
+    assert list(inspect.signature(mirrored).parameters) == ["items"]
+    assert "bank" not in mirrored.__annotations__
+    assert mirrored([1]) == (bank, [1])
+
+
+async def test_a_host_injects_its_own_type(bank: Bank) -> None:
+    @dataclass
+    class Context:
+        user: str
+
+    def tool(user: str, context: Context) -> str:
+        return f"{user} {context.user}"
+
+    wrapped = Mirror(bank, inject={Context: Context("u")}).wrap(tool)
+
+    assert wrapped("x") == "x u"
+
+
+async def test_methods_partials_and_callable_objects_can_be_mirrored(bank: Bank) -> None:
+    class Tool:
+        def method(self, items: list[int]) -> int:
+            return sum(items)
+
+        async def __call__(self, items: list[int]) -> int:
+            return sum(items)
+
+    def scaled(items: list[int], scale: int) -> int:
+        return sum(items) * scale
+
+    pointer = (await bank.put([1, 2])).pointer
+
+    assert mirror(Tool().method, bank)(pointer) == 3
+    assert await mirror(Tool(), bank)(pointer) == 3
+    assert mirror(Tool(), bank).__name__ == "Tool"
+    assert mirror(functools.partial(scaled, scale=2), bank)(pointer) == 6
+    assert mirror(sum, bank)(pointer) == 3
+
+
+async def test_annotations_that_do_not_resolve_say_nothing(bank: Bank) -> None:
+    def tool(items: object) -> object:
+        return items
+
+    tool.__annotations__.update(items="NoSuchType")
+    pointer = (await bank.put([1])).pointer
+
+    assert mirror(tool, bank)(pointer) == [1]
+
+
+async def test_a_type_without_a_schema_takes_its_own_and_pointers(bank: Bank) -> None:
+    def tool(thing: Foreign) -> object:
+        return thing
+
+    thing = Foreign()
+    mirrored = mirror(tool, bank)
+
+    assert mirrored(thing) is thing
+    assert mirrored((await bank.put([1])).pointer) == [1]
+    advertised: Any = mirrored.__annotations__["thing"]
+    schema = TypeAdapter(advertised).json_schema()
+    assert schema["anyOf"][0] == {}
+    assert schema["anyOf"][1]["type"] == "string"
+
+
+async def test_arguments_nested_deeper_than_python_recurses_are_walked(bank: Bank) -> None:
+    nested: list[Any] = [(await bank.put("found")).pointer]
+    for _ in range(5_000):
+        nested = [nested]
+
+    seen: list[Any] = []
+
+    def tool(value: Any) -> None:
+        seen.append(value)
+
+    mirror(tool, bank)(nested)
+    inner = seen[0]
+    while inner != "found":
+        (inner,) = inner
+
+    assert inner == "found"
+
+
+async def test_an_argument_that_contains_itself_is_walked_once(bank: Bank) -> None:
+    loop: dict[str, Any] = {"p": (await bank.put("found")).pointer}
+    loop["self"] = loop
+
+    seen: list[Any] = []
+
+    def tool(value: Any) -> None:
+        seen.append(value)
+
+    mirror(tool, bank)(loop)
+
+    assert seen[0]["self"] is seen[0]
+    assert seen[0]["p"] == "found"
+    assert loop["p"] != "found"
+
+
+# --- what frameworks see ---
+
+
+async def test_a_mirrored_function_looks_like_the_function(bank: Bank) -> None:
+    def total(items: list[int], note: str, scale: int = 1) -> int:
+        """Add up."""
+        return sum(items) * scale + len(note)
+
+    mirrored = mirror(total, bank)
+
+    assert mirrored.__name__ == "total"
+    assert mirrored.__doc__ == "Add up."
+    assert mirrored.__qualname__ == total.__qualname__
+    assert mirrored.__module__ == __name__
+    assert not hasattr(mirrored, "__wrapped__")
+    signature = inspect.signature(mirrored)
+    assert signature.return_annotation is Any
+    assert signature.parameters["scale"].default == 1
+    assert mirrored.__annotations__["return"] is Any
+    assert not inspect.iscoroutinefunction(mirrored)
+
+
+async def test_an_async_function_stays_async(bank: Bank) -> None:
+    async def later() -> None:
+        """Wait."""
+
+    assert inspect.iscoroutinefunction(mirror(later, bank))
+
+
+async def test_pointers_are_advertised_on_arrays_and_objects_and_accepted_everywhere(
+    bank: Bank,
+) -> None:
+    def tool(
+        items: list[Item],
+        one: Item,
+        count: int,
+        text: str,
+        short: Annotated[str, Field(max_length=5)],
+        described: Annotated[list[int], Field(description="what it is")],
+    ) -> None: ...
+
+    schemas = {
+        name: TypeAdapter(parameter.annotation).json_schema()
+        for name, parameter in inspect.signature(mirror(tool, bank)).parameters.items()
+    }
+
+    pattern = "^(art:|[a-z][a-z0-9]{1,15}-)[0-9a-f-]{32,36}"
+    pointer = {"type": "string", "pattern": pattern}
+    assert pointer in schemas["items"]["anyOf"]
+    assert "Item" in schemas["items"]["$defs"]
+    assert pointer in schemas["one"]["anyOf"]
+    assert schemas["count"] == {"type": "integer"}
+    assert schemas["text"] == {"type": "string"}
+    assert schemas["short"] == {"type": "string", "maxLength": 5}
+    assert schemas["described"]["description"] == "what it is"
+    for parameter in inspect.signature(mirror(tool, bank)).parameters.values():
+        assert TypeAdapter(parameter.annotation).validate_python(UNKNOWN) == UNKNOWN
+
+
+async def test_a_sync_tool_reaches_the_bank_inside_a_running_loop(bank: Bank) -> None:
+    def rows() -> list[dict[str, int]]:
+        return ROWS
+
+    assert asyncio.get_running_loop().is_running()
+    assert isinstance(mirror(rows, bank)(), Envelope)
