@@ -10,6 +10,10 @@ from typing import ClassVar, Self
 
 from .errors import InvalidPointerError
 
+OWN_TOOLS = frozenset({"retrieve_context", "storeArtifact", "getArtifact", "listArtifacts"})
+"""Names of the tools by which a model reads what was banked. Their replies are bounded, and
+never offloaded: else reading an artifact would make the next one."""
+
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _PREFIX = r"[a-z][a-z0-9]{1,15}"
 _POINTER = re.compile(rf"art:({_UUID})|({_PREFIX})-([0-9a-f]{{32}})", re.ASCII)
@@ -17,7 +21,7 @@ _ID = re.compile(_UUID, re.ASCII)
 _KIND_PREFIX = re.compile(_PREFIX, re.ASCII)
 _RESERVED_PREFIXES = frozenset({"art", "ah"})
 
-_POINTER_CHARS = range(35, 50)
+_SHORTEST, _LONGEST = 35, 49
 """Lengths of pointers: a prefix of 2 to 16 characters, a hyphen, 32 digits; or art: and a UUID."""
 
 
@@ -44,7 +48,7 @@ class Pointer:
             InvalidPointerError: `text` is anything but a whole pointer. Checked before
                 any store is touched, as the text may come from a model.
         """
-        match = _POINTER.fullmatch(text) if len(text) in _POINTER_CHARS else None
+        match = _POINTER.fullmatch(text) if _SHORTEST <= len(text) <= _LONGEST else None
         if match is None or match[2] in _RESERVED_PREFIXES:
             raise InvalidPointerError(text)
         if match[1]:
@@ -69,7 +73,7 @@ def is_pointer(value: object) -> bool:
     """
     if isinstance(value, Pointer):
         return True
-    if not isinstance(value, str) or len(value) not in _POINTER_CHARS:
+    if not isinstance(value, str) or not _SHORTEST <= len(value) <= _LONGEST:
         return False
     match = _POINTER.fullmatch(value)
     return match is not None and match[2] not in _RESERVED_PREFIXES

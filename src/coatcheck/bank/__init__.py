@@ -2,6 +2,7 @@
 
 from ._bank import Bank
 from ._blocking import BlockingBank
+from ._keys import is_name
 from ._open import open_bank, store_at
 from ._threads import portal, work_on
 from ._typed import as_text, fit, parsed, readings
@@ -11,6 +12,7 @@ __all__ = [
     "BlockingBank",
     "as_text",
     "fit",
+    "is_name",
     "open_bank",
     "parsed",
     "portal",

@@ -11,18 +11,17 @@ from ..errors import (
     CoatcheckError,
     DamagedPayloadError,
     ExpiredPointerError,
-    StoreFormatError,
     UnknownPointerError,
 )
-from ..records import Artifact, Kind, Limits, Matches, Page, Pointer, is_id, is_pointer
+from ..records import Artifact, Kind, Limits, Matches, Page, Pointer
 from ..stores import Store
-from . import _keys as keys
-from ._nearest import nearest
+from ._keys import ScopeKeys
+from ._lookup import Lookup
 from ._record import Record
 from ._shared import Shared
 from ._threads import work_on
 from ._typed import as_declared
-from ._write import Asked, Writer, is_name
+from ._write import Asked, Writer
 
 T = TypeVar("T")
 
@@ -73,10 +72,11 @@ class Bank:
         if not scope:
             raise ValueError("a scope needs a name")
         self._shared = shared
-        self._keys = keys.ScopeKeys.of(scope)
-        self._parent = parent
+        scope_keys = ScopeKeys.of(scope)
+        above = None if parent is None else parent._lookup  # noqa: SLF001 - same class
+        self._lookup: Lookup = Lookup(shared, scope_keys, above)
+        self._writer = Writer(shared, scope, scope_keys, self._lookup.record_of)
         self._put_here: dict[str, int] = {}
-        self._writer = Writer(shared, scope, self._keys, self._record_of)
         self.scope = scope
         self.limits = shared.limits
 
@@ -126,7 +126,7 @@ class Bank:
             is_error: Whether it is the text of a failure, of which the end counts most.
 
         Raises:
-            InvalidArgumentError: A name, length or time outside its rule.
+            InvalidArgumentError: A name, content type, length or time outside its rule.
             UnencodableValueError: The value has no lossless encoding.
             StoreError: It could not be kept. Then nothing of it is visible.
         """
@@ -136,6 +136,7 @@ class Bank:
             name=name,
             label=label,
             kind=kind,
+            content_type=content_type,
             preview_chars=preview_chars,
             shown_chars=shown_chars,
             ttl_seconds=ttl_seconds,
@@ -152,7 +153,7 @@ class Bank:
     async def find(self, pointer_or_name: str | Pointer) -> Artifact | None:
         """Return the artifact behind a pointer, a bare id or a name; None where there is none."""
         try:
-            record = await self._live(str(pointer_or_name))
+            record = await self._lookup.live(str(pointer_or_name))
         except ExpiredPointerError:
             return None
         return None if record is None else record.artifact
@@ -174,7 +175,7 @@ class Bank:
             InvalidArgumentError: The value does not fit `as_type`.
             StoreError: The store failed, or the payload is damaged.
         """
-        record = await self._found(str(pointer_or_name))
+        record = await self._lookup.found(str(pointer_or_name))
         value = await self._value(record)
         if as_type is None:
             return value
@@ -182,7 +183,7 @@ class Bank:
 
     async def payload(self, pointer_or_name: str | Pointer) -> bytes:
         """Return the exact bytes that were stored. Raises as `get`."""
-        return await self._payload(await self._found(str(pointer_or_name)))
+        return await self._payload(await self._lookup.found(str(pointer_or_name)))
 
     async def read(
         self,
@@ -263,11 +264,7 @@ class Bank:
 
     async def list(self, kind: str | None = None) -> AsyncGenerator[Artifact, None]:
         """Yield the scope's artifacts, newest first, each once."""
-        await self._shared.check_format()
-        async for key in self._shared.store.keys(self._keys.listing_folder):
-            record = await self._record_of(keys.listed_id(key), recall=True)
-            if record is None or self._expired(record):
-                continue
+        async for record in self._lookup.newest():
             if kind is None or record.artifact.kind == kind:
                 yield record.artifact
 
@@ -276,7 +273,7 @@ class Bank:
 
         What a parent scope holds, or another one granted, stays.
         """
-        record = await self._own(str(pointer_or_name))
+        record = await self._lookup.own(str(pointer_or_name))
         if record is None:
             return False
         await self._writer.remove(record)
@@ -302,85 +299,15 @@ class Bank:
         """Return whether pointers with this prefix are ours: registered here or on the store."""
         return await self._shared.knows_prefix(prefix)
 
-    async def _found(self, text: str, *, recall: bool = False) -> Record:
-        record = await self._live(text, recall=recall)
-        if record is None:
-            raise UnknownPointerError(text, await nearest(text, self.list()))
-        return record
-
     async def _with_payload(self, text: str, work: Callable[[Record], Awaitable[T | None]]) -> T:
         """Return what `work` makes of a record, once more where a remembered one is out of date."""
-        done = await work(await self._found(text, recall=True))
+        done = await work(await self._lookup.found(text, recall=True))
         if done is None:
-            record = await self._found(text)
+            record = await self._lookup.found(text)
             done = await work(record)
             if done is None:
                 raise await self._lost(record)
         return done
-
-    async def _live(self, text: str, *, recall: bool = False) -> Record | None:
-        await self._shared.check_format()
-        bank: Bank | None = self
-        while bank is not None:
-            record = await bank._here(text, recall=recall)  # noqa: SLF001 - same class
-            if record is not None and self._expired(record):
-                raise ExpiredPointerError(text)
-            if record is not None:
-                return record
-            bank = bank._parent  # noqa: SLF001 - same class
-        return None
-
-    async def _here(self, text: str, *, recall: bool = False) -> Record | None:
-        """Return the record behind `text` in this scope alone: a pointer, an id, else a name."""
-        if is_pointer(text):
-            return await self._record_of(Pointer.parse(text).id, recall=recall)
-        if is_id(text):
-            return await self._record_of(text, recall=recall)
-        if not is_name(text):
-            return None
-        last: Record | None = None
-        async for key in self._shared.store.keys(self._keys.name_folder(text)):
-            last = await self._record_of(keys.listed_id(key), recall=recall)
-            if last is not None and not self._expired(last):
-                return last
-        return last
-
-    async def _own(self, text: str) -> Record | None:
-        record = await self._here(text)
-        if record is None or not record.payload_key.startswith(self._keys.payload("")):
-            return None
-        return record
-
-    async def _record_of(self, id_: str, *, recall: bool = False) -> Record | None:
-        """Return the record of an id in this scope, or of what another scope granted to it.
-
-        With `recall`, one that this bank has seen before will do: records never change, and
-        whoever goes on to the payload finds out when it is gone.
-        """
-        key, owner = self._keys.record(id_), self._keys
-        if recall:
-            seen = self._shared.cache.get(key)
-            if isinstance(seen, Record):
-                return seen
-        stored = await self._shared.store.get(key)
-        if stored is None:
-            # Always both look-ups, so that a foreign id costs what an unknown one does.
-            grant = await self._shared.store.get(self._keys.grant(id_))
-            if grant is not None:
-                owner = keys.ScopeKeys(grant.decode("ascii", "replace"))
-                stored = await self._shared.store.get(owner.record(id_))
-        if stored is None:
-            self._shared.cache.drop(key)
-            return None
-        record = Record.from_bytes(stored)
-        # Whatever was planted here, a record opens no payload but its own.
-        if record.artifact.id != id_ or not owner.is_payload_of(id_, record.payload_key):
-            raise StoreFormatError("a record is damaged")
-        self._shared.cache.put(key, record, len(stored))
-        return record
-
-    def _expired(self, record: Record) -> bool:
-        return record.expires_ns is not None and record.expires_ns <= self._shared.now_ns()
 
     async def _value(self, record: Record) -> object:
         kept = self._shared.cache.get(record.payload_key)
@@ -417,8 +344,10 @@ class Bank:
     async def _lost(self, record: Record) -> CoatcheckError:
         """Return what to raise when a record has no payload: deleted just now, or damaged."""
         pointer = record.artifact.pointer
-        if await self._live(pointer) is None:
-            return UnknownPointerError(pointer, await nearest(pointer, self.list()))
+        try:
+            await self._lookup.found(pointer)
+        except UnknownPointerError as error:
+            return error
         return DamagedPayloadError(pointer)
 
 

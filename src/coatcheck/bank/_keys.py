@@ -1,14 +1,19 @@
 """How the bank names what it stores: the keys of a scope and of the store itself."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from hashlib import blake2b
+
+from ..records import is_id, is_pointer
 
 FORMAT = "store/format"
 SECRET = "store/secret"
 
 _PLAIN = re.compile(rb"[a-z0-9_-]")
+_SEGMENT = re.compile(r"[a-z0-9_%~-]{1,160}")
 _PAYLOAD_FILE_END = re.compile(r"-[0-9a-f]{8}\.[a-z0-9]{1,8}")
+LONGEST_NAME = 200
 _LONGEST_SEGMENT = 120
 _KEPT_OF_LONG = 80
 _LAST_NANOSECOND = 2**64 - 1
@@ -33,6 +38,21 @@ def scope_segment(scope: str) -> str:
     if len(segment) <= _LONGEST_SEGMENT:
         return segment
     return f"{segment[:_KEPT_OF_LONG]}~{blake2b(raw, digest_size=16).hexdigest()}"
+
+
+def is_segment(text: str) -> bool:
+    """Return whether `text` has the form of a scope's segment."""
+    return _SEGMENT.fullmatch(text) is not None
+
+
+def is_name(text: str) -> bool:
+    """Return whether `text` could name an artifact: 1 to 200 printable characters, no pointer."""
+    return (
+        0 < len(text) <= LONGEST_NAME
+        and not is_pointer(text)
+        and not is_id(text)
+        and not any(unicodedata.category(char) in {"Cc", "Cs"} for char in text)
+    )
 
 
 def inverted(time_ns: int) -> str:
@@ -91,6 +111,7 @@ class ScopeKeys:
         return f"{self.name_folder(name)}{inverted(time_ns)}-{id_}"
 
 
-def listed_id(key: str) -> str:
-    """Return the id in a key of a listing or name folder."""
-    return key.rpartition("/")[2][17:53]
+def listed_id(key: str) -> str | None:
+    """Return the id in a key of a listing or name folder, None where it was not put by us."""
+    id_ = key.rpartition("/")[2][17:53]
+    return id_ if is_id(id_) else None

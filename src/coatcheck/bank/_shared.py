@@ -10,8 +10,8 @@ from ..content import Encoding, dumps, loads
 from ..errors import StoreFormatError
 from ..records import Kind, Limits
 from ..stores import Store, SupportsCreate, SupportsRange, SupportsStream
-from . import _keys as keys
 from ._cache import Cache
+from ._keys import FORMAT, SECRET, ScopeKeys, kind_key
 from ._threads import INLINE_BYTES, work_on
 
 _READY_BYTES = 1024 * 1024
@@ -73,7 +73,7 @@ class Shared:
         """
         if self._format_seen:
             return
-        stored = await self.store.get(keys.FORMAT)
+        stored = await self.store.get(FORMAT)
         if stored is None:
             return
         try:
@@ -84,16 +84,16 @@ class Shared:
             raise StoreFormatError(f"not format {_FORMAT}")
         self._format_seen = True
 
-    async def mark(self, scope: str, scope_keys: keys.ScopeKeys) -> None:
+    async def mark(self, scope: str, scope_keys: ScopeKeys) -> None:
         """Write down, once, the store's format, the registered prefixes and the scope's name."""
         if scope in self._marked:
             return
         await self.check_format()
         if not self._format_seen:
-            await self.create(keys.FORMAT, dumps({"format": _FORMAT}))
+            await self.create(FORMAT, dumps({"format": _FORMAT}))
         for kind in self._kinds.values():
             if kind.prefix is not None:
-                await self.create(keys.kind_key(kind.prefix), kind.name.encode())
+                await self.create(kind_key(kind.prefix), kind.name.encode())
         await self.create(scope_keys.scope, scope.encode("utf-8", "surrogatepass"))
         self._marked.add(scope)
 
@@ -105,7 +105,7 @@ class Shared:
     async def knows_prefix(self, prefix: str) -> bool:
         """Return whether `prefix` is registered, by this bank or by any other on the store."""
         if prefix not in self._prefixes:
-            if await self.store.get(keys.kind_key(prefix)) is None:
+            if await self.store.get(kind_key(prefix)) is None:
                 return False
             self._prefixes.add(prefix)
         return True
@@ -116,8 +116,8 @@ class Shared:
         Source: RFC 9562, section 5.8: UUIDv8, here over a keyed BLAKE2b (RFC 7693).
         """
         if self._secret is None:
-            await self.create(keys.SECRET, secrets.token_bytes(_SECRET_BYTES))
-            self._secret = await self.store.get(keys.SECRET)
+            await self.create(SECRET, secrets.token_bytes(_SECRET_BYTES))
+            self._secret = await self.store.get(SECRET)
             if self._secret is None:
                 raise StoreFormatError("its secret is gone")
         hashed = blake2b(dumps(list(parts)), key=self._secret, digest_size=16).digest()

@@ -1,7 +1,7 @@
 """How an artifact comes to be, and goes: payload, record (the commit), listing, name."""
 
+import re
 import secrets
-import unicodedata
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -17,26 +17,17 @@ from ..content import (
     shown_preview,
 )
 from ..errors import InvalidArgumentError, StoreError, StoreUnavailableError, shown
-from ..records import Artifact, Limits, Pointer, is_id, is_pointer
-from ._keys import ScopeKeys
+from ..records import Artifact, Limits, Pointer
+from ._keys import LONGEST_NAME, ScopeKeys, is_name
 from ._record import Record, as_time
 from ._shared import Shared
 from ._threads import shielded, work_on
 
 _MOST_TRIES = 8
-_LONGEST_NAME = 200
 _LONGEST_PREVIEW = 4_000
 _LONGEST_TTL_SECONDS = 100 * 365 * 24 * 3_600
-
-
-def is_name(text: str) -> bool:
-    """Return whether `text` could name an artifact."""
-    return (
-        0 < len(text) <= _LONGEST_NAME
-        and not is_pointer(text)
-        and not is_id(text)
-        and not any(unicodedata.category(char) in ("Cc", "Cs") for char in text)
-    )
+_CONTENT_TYPE = re.compile("[!-~][ -~]{0,199}")
+"""Printable, and short: it stands in envelopes and listings, and a model may give it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +53,7 @@ class Asked:
         name: str | None,
         label: str | None,
         kind: str,
+        content_type: str | None,
         preview_chars: int | None,
         shown_chars: int | None,
         ttl_seconds: float | None,
@@ -73,14 +65,20 @@ class Asked:
         """Check what a put was asked for, before anything is written.
 
         Raises:
-            InvalidArgumentError: A name, length or time outside its rule.
+            InvalidArgumentError: A name, content type, length or time outside its rule.
             UnencodableValueError: `source` is not plain JSON.
         """
         if name is not None and not is_name(name):
             raise InvalidArgumentError(
-                f"a name has 1 to {_LONGEST_NAME} printable characters and is no pointer, "
+                f"a name has 1 to {LONGEST_NAME} printable characters and is no pointer, "
                 f"got {shown(name)}",
                 "Leave the name out, or choose a short label.",
+            )
+        if content_type is not None and not _CONTENT_TYPE.fullmatch(content_type):
+            raise InvalidArgumentError(
+                f"a content type has 1 to 200 printable ASCII characters, got "
+                f"{shown(content_type)}",
+                "Give a MIME type such as text/plain, or leave the content type out.",
             )
         if ttl_seconds is not None and not 0 < ttl_seconds <= _LONGEST_TTL_SECONDS:
             raise InvalidArgumentError(
@@ -170,10 +168,10 @@ class Writer:
             record = await work_on(work_bytes, self._record, id_, payload_key, encoding, asked)
             created = await self._shared.create(self._keys.record(id_), record.to_bytes())
         except BaseException:
-            await self._discard(payload_key)
+            await self._withdraw(id_, payload_key)
             raise
         if not created:
-            await self._discard(payload_key)
+            await self._withdraw(id_, payload_key)
             return None
         try:
             listing, name = self._entries(record)
@@ -186,10 +184,16 @@ class Writer:
             raise
         return record
 
-    async def _discard(self, payload_key: str) -> None:
-        # What cannot be removed now is invisible, as no record names it, and is swept later.
+    async def _withdraw(self, id_: str, payload_key: str) -> None:
+        """Take back what was not committed. What cannot be removed now is swept later."""
         with shielded(), suppress(StoreError):
-            await self._shared.store.delete(payload_key)
+            # A store may fail after it wrote the record. That goes first, or goes on standing
+            # with its payload: it must never name one that is gone.
+            record = await self._record_of(id_)
+            if record is not None and record.payload_key == payload_key:
+                await self.remove(record)
+            else:
+                await self._shared.store.delete(payload_key)
 
     async def remove(self, record: Record) -> None:
         """Remove an artifact: the reverse of its writing, so that no entry points at nothing."""

@@ -214,7 +214,7 @@ def weigh(value: object, limit_bytes: int) -> Encoding | None:
     if isinstance(value, _BYTES_LIKE):
         return None if encoded_size(value) < limit_bytes else encode(value)
     payload = dumps(value)
-    if len(payload) < limit_bytes and not has_surrogates(payload):
+    if len(payload) < limit_bytes and (payload.isascii() or not has_surrogates(payload)):
         return None
     return Encoding(value, form="json", content_type="application/json", payload=payload)
 

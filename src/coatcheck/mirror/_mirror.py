@@ -1,25 +1,17 @@
 """Mirrored tools: pointers in, envelopes out, and the tool in between runs unchanged."""
 
-import inspect
-import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from ..bank import Bank, as_text, parsed, portal
-from ..content import Encoding, loads, weigh
-from ..errors import InvalidArgumentError, StoreError, UnencodableValueError
-from ..records import Artifact, Envelope, Limits
-from ._offload import fitted, is_smaller, must_be_kept, readable, unencodable, unkept
+from ..bank import Bank, as_text, parsed
+from ..content import Encoding, loads
+from ..errors import InvalidArgumentError
+from ..records import Limits
+from ._mirrored import MirroredTool
+from ._offloader import Offloader
 from ._parameters import Parameters
 from ._schema import schema_at, schema_types, widened
 from ._slots import Argument
-
-_PLAIN_TYPES = frozenset({str, bytes, dict, list, int, float, bool, type(None)})
-
-_OWN_TOOLS = frozenset({"retrieve_context", "storeArtifact", "getArtifact", "listArtifacts"})
-"""Names by which an adapter hands over the replies of our own tools, never to be offloaded."""
-
-_log = logging.getLogger("coatcheck.mirror")
 
 
 class Mirror:
@@ -44,12 +36,7 @@ class Mirror:
         self.bank = bank
         self.limits = limits or bank.limits
         self._inject: Mapping[type, object] = {Bank: bank} if inject is None else inject
-        self._reader = reader
-        self._own_tools = _OWN_TOOLS | {reader}
-
-    def parameters(self, fn: Callable[..., object]) -> Parameters:
-        """Return the parameters of a function, those of injected types hidden."""
-        return Parameters(fn, self._inject)
+        self._offloader = Offloader(bank, self.limits, reader)
 
     async def resolve(
         self, arguments: Mapping[str, object] | str, schema: Mapping[str, Any] | None = None
@@ -87,7 +74,8 @@ class Mirror:
         """Return a result as the model should see it: itself, or an `Envelope`.
 
         A result that cannot be kept is never replaced by a pointer: it passes whole up to
-        200,000 characters, above that in part with a notice.
+        200,000 characters, above that in part with a notice. What our own tools reply is
+        bounded, and passes as it is.
 
         Args:
             value: What the tool returned.
@@ -96,64 +84,13 @@ class Mirror:
                 artifact ``<tool>_<call id>``.
             is_error: Whether the value is the text of a failure; the envelope says so.
         """
-        if tool in self._own_tools:
-            return value  # bounded by its page, which must not come back as a pointer
         limit_bytes = self.limits.inline_limit(tool)
-        decided = self.decide(value, tool, limit_bytes)
+        decided = self._offloader.decide(value, tool, limit_bytes)
         if not isinstance(decided, Encoding):
             return decided
-        return await self.keep(
+        return await self._offloader.keep(
             value, decided, tool, call_id, limit_bytes=limit_bytes, is_error=is_error
         )
-
-    def decide(self, value: object, tool: str | None, limit_bytes: int) -> object:
-        """Return what to show of a result, or its `Encoding` where it must be kept first."""
-        if isinstance(value, Artifact):
-            return Envelope.of(value, reader=self._reader)
-        if isinstance(value, Envelope):
-            return value
-        if tool in self.limits.never:
-            return readable(value)
-        try:
-            encoding = weigh(value, limit_bytes)
-        except UnencodableValueError as error:
-            return unencodable(value, error)
-        if encoding is None:
-            return value
-        return encoding if must_be_kept(value, encoding, limit_bytes) else readable(value)
-
-    async def keep(
-        self,
-        value: object,
-        encoding: Encoding,
-        tool: str | None,
-        call_id: str | None = None,
-        *,
-        limit_bytes: int,
-        preview_chars: int | None = None,
-        is_error: bool = False,
-    ) -> object:
-        """Bank a result and return its envelope; the result where that is not smaller."""
-        shown_chars = self.limits.preview_chars if preview_chars is None else preview_chars
-        try:
-            artifact = await self.bank.put(
-                encoding,
-                name=None if call_id is None else f"{tool or 'tool'}_{call_id}",
-                kind="tool-output",
-                key=None if call_id is None else f"{tool}\n{call_id}",
-                preview_chars=shown_chars,
-                shown_chars=shown_chars,
-                tool=tool,
-                is_error=is_error,
-            )
-        except StoreError as error:
-            _log.warning("a result of %s was not kept: %s", tool or "a tool", error)
-            return readable(unkept(value))
-        envelope = Envelope.of(artifact, reader=self._reader, is_error=is_error)
-        if not limit_bytes:
-            return envelope
-        envelope = fitted(envelope, encoding, artifact.length_chars)
-        return envelope if is_smaller(envelope) else readable(value)
 
     def schema(self, json_schema: Mapping[str, Any]) -> dict[str, Any]:
         """Return a tool's JSON schema, its array and object parameters open to pointers."""
@@ -168,115 +105,16 @@ class Mirror:
         to_model_output: Callable[[Any], object] | None = None,
     ) -> Callable[..., Any]:
         """Return `fn` mirrored; see `mirror`."""
-        tool = _MirroredTool(self, fn, inline_bytes, preview_chars, to_model_output)
-        return tool.waiting() if _is_async(fn) else tool.blocking()
-
-
-class _MirroredTool:
-    """One callable, mirrored. Small results and plain arguments take the quick path."""
-
-    def __init__(
-        self,
-        owner: Mirror,
-        fn: Callable[..., object],
-        inline_bytes: int | None,
-        preview_chars: int | None,
-        to_model_output: Callable[[Any], object] | None,
-    ) -> None:
-        self._owner = owner
-        self._fn = fn
-        self._name = getattr(fn, "__name__", None) or type(fn).__name__
-        self._limit_bytes = (
-            owner.limits.inline_limit(self._name) if inline_bytes is None else inline_bytes
-        )
-        self._preview_chars = preview_chars
-        self._to_model_output = to_model_output
-        self._parameters = owner.parameters(fn)
-
-    def waiting(self) -> Callable[..., Any]:
-        """Return the mirrored form of an async function."""
-        parameters, bank = self._parameters, self._owner.bank
-        fn = cast("Callable[..., Awaitable[object]]", self._fn)
-
-        async def mirrored(*args: Any, **kwargs: Any) -> object:
-            if not parameters.are_settled(args, kwargs):
-                call = parameters.bound(args, kwargs)
-                if call.has_pointers:
-                    await call.fetch(bank)
-                args, kwargs = call.arrived()
-            result = await fn(*args, **kwargs)
-            if self._to_model_output is not None:
-                result = await self._model_output(result)
-            return await self._shown(result)
-
-        return self._dressed(mirrored)
-
-    def blocking(self) -> Callable[..., Any]:
-        """Return the mirrored form of a sync function; it waits on the portal thread."""
-        parameters, bank, fn = self._parameters, self._owner.bank, self._fn
-
-        def mirrored(*args: Any, **kwargs: Any) -> object:
-            if not parameters.are_settled(args, kwargs):
-                call = parameters.bound(args, kwargs)
-                if call.has_pointers:
-                    portal().run(call.fetch(bank))
-                args, kwargs = call.arrived()
-            result = fn(*args, **kwargs)
-            if type(result) not in _PLAIN_TYPES and inspect.isawaitable(result):
-                return self._shown_later(result)
-            if self._to_model_output is not None:
-                result = portal().run(self._model_output(result))
-            decided = self._decided(result)
-            if not isinstance(decided, Encoding):
-                return decided
-            return portal().run(self._kept(result, decided))
-
-        return self._dressed(mirrored)
-
-    async def _model_output(self, result: object) -> object:
-        shrink = cast("Callable[[object], object]", self._to_model_output)
-        shrunk = shrink(result)
-        if inspect.isawaitable(shrunk):
-            return await cast("Awaitable[object]", shrunk)
-        return shrunk
-
-    async def _shown_later(self, result: Awaitable[object]) -> object:
-        awaited = await result
-        if self._to_model_output is not None:
-            awaited = await self._model_output(awaited)
-        return await self._shown(awaited)
-
-    async def _shown(self, result: object) -> object:
-        decided = self._decided(result)
-        if not isinstance(decided, Encoding):
-            return decided
-        return await self._kept(result, decided)
-
-    def _decided(self, result: object) -> object:
-        return self._owner.decide(result, self._name, self._limit_bytes)
-
-    async def _kept(self, result: object, encoding: Encoding) -> object:
-        return await self._owner.keep(
-            result,
-            encoding,
-            self._name,
-            limit_bytes=self._limit_bytes,
-            preview_chars=self._preview_chars,
-        )
-
-    def _dressed(self, mirrored: Callable[..., Any]) -> Callable[..., Any]:
-        """Give `mirrored` the looks of the function.
-
-        No ``__wrapped__``: it would make a framework see the types from before.
-        """
-        named: Any = mirrored
-        named.__name__ = self._name
-        named.__qualname__ = getattr(self._fn, "__qualname__", self._name)
-        named.__doc__ = self._fn.__doc__
-        named.__module__ = getattr(self._fn, "__module__", __name__)
-        named.__signature__ = self._parameters.signature
-        named.__annotations__ = self._parameters.annotations
-        return mirrored
+        return MirroredTool(
+            fn,
+            Parameters(fn, self._inject),
+            self.bank,
+            self._offloader,
+            limits=self.limits,
+            inline_bytes=inline_bytes,
+            preview_chars=preview_chars,
+            to_model_output=to_model_output,
+        ).mirrored()
 
 
 def mirror(
@@ -320,12 +158,6 @@ def mirror(
         inline_bytes=inline_bytes,
         preview_chars=preview_chars,
         to_model_output=to_model_output,
-    )
-
-
-def _is_async(fn: Callable[..., object]) -> bool:
-    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(
-        getattr(fn, "__call__", None)  # noqa: B004 - an object whose calls are awaited
     )
 
 

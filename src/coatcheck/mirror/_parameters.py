@@ -115,6 +115,8 @@ class Parameters:
         """Return whether a call needs neither look-up nor validation: the quick path."""
         if self._injected or len(args) > len(self._positional):
             return False
+        if not args and not kwargs:
+            return True
         for parameter, value in zip(self._positional, args, strict=False):
             if not parameter.is_settled(value):
                 return False

@@ -1,0 +1,150 @@
+"""One mirrored callable: pointers in, envelopes out, and what it does is not changed."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from ..bank import Bank, portal
+from ..content import Encoding
+from ..records import Limits
+from ._offloader import Offloader
+from ._parameters import Parameters
+
+_PLAIN_TYPES = frozenset({str, bytes, dict, list, int, float, bool, type(None)})
+
+
+class MirroredTool:
+    """One callable, mirrored. Small results and plain arguments take the quick path.
+
+    Args:
+        fn: The callable; what it does is not changed.
+        parameters: Its parameters.
+        bank: Where pointers are looked up.
+        offloader: Shows its results.
+        limits: When a result is offloaded, unless `inline_bytes` says it.
+        inline_bytes: From this encoded size on a result is offloaded; 0 always.
+        preview_chars: Longest preview in its envelopes.
+        to_model_output: Makes of a result what the model should see.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., object],
+        parameters: Parameters,
+        bank: Bank,
+        offloader: Offloader,
+        *,
+        limits: Limits,
+        inline_bytes: int | None,
+        preview_chars: int | None,
+        to_model_output: Callable[[Any], object] | None,
+    ) -> None:
+        self._fn = fn
+        self._parameters = parameters
+        self._bank = bank
+        self._offloader = offloader
+        self._name: str = getattr(fn, "__name__", None) or type(fn).__name__
+        self._limit_bytes = (
+            limits.inline_limit(self._name) if inline_bytes is None else inline_bytes
+        )
+        self._preview_chars = preview_chars
+        self._to_model_output = to_model_output
+        # ASCII text below this is shown as it is, without a further look.
+        self._quick_bytes = 0 if to_model_output is not None else self._limit_bytes
+
+    def mirrored(self) -> Callable[..., Any]:
+        """Return the mirrored form: async for an async callable, else sync."""
+        return self._waiting() if _is_async(self._fn) else self._blocking()
+
+    def _waiting(self) -> Callable[..., Any]:
+        """Return the mirrored form of an async function."""
+        parameters, bank, quick_bytes = self._parameters, self._bank, self._quick_bytes
+        fn = cast("Callable[..., Awaitable[object]]", self._fn)
+
+        async def mirrored(*args: Any, **kwargs: Any) -> object:
+            if not parameters.are_settled(args, kwargs):
+                call = parameters.bound(args, kwargs)
+                if call.has_pointers:
+                    await call.fetch(bank)
+                args, kwargs = call.arrived()
+            result = await fn(*args, **kwargs)
+            if type(result) is str and result.isascii() and len(result) < quick_bytes:
+                return result
+            if self._to_model_output is not None:
+                result = await self._model_output(result)
+            return await self._shown(result)
+
+        return self._dressed(mirrored)
+
+    def _blocking(self) -> Callable[..., Any]:
+        """Return the mirrored form of a sync function; it waits on the portal thread."""
+        parameters, bank, quick_bytes = self._parameters, self._bank, self._quick_bytes
+        fn = self._fn
+
+        def mirrored(*args: Any, **kwargs: Any) -> object:
+            if not parameters.are_settled(args, kwargs):
+                call = parameters.bound(args, kwargs)
+                if call.has_pointers:
+                    portal().run(call.fetch(bank))
+                args, kwargs = call.arrived()
+            result = fn(*args, **kwargs)
+            if type(result) is str and result.isascii() and len(result) < quick_bytes:
+                return result
+            if type(result) not in _PLAIN_TYPES and inspect.isawaitable(result):
+                return self._shown_later(result)
+            if self._to_model_output is not None:
+                result = portal().run(self._model_output(result))
+            decided = self._offloader.decide(result, self._name, self._limit_bytes)
+            if not isinstance(decided, Encoding):
+                return decided
+            return portal().run(self._kept(result, decided))
+
+        return self._dressed(mirrored)
+
+    async def _model_output(self, result: object) -> object:
+        shrink = cast("Callable[[object], object]", self._to_model_output)
+        shrunk = shrink(result)
+        if inspect.isawaitable(shrunk):
+            return await cast("Awaitable[object]", shrunk)
+        return shrunk
+
+    async def _shown_later(self, result: Awaitable[object]) -> object:
+        awaited = await result
+        if self._to_model_output is not None:
+            awaited = await self._model_output(awaited)
+        return await self._shown(awaited)
+
+    async def _shown(self, result: object) -> object:
+        decided = self._offloader.decide(result, self._name, self._limit_bytes)
+        if not isinstance(decided, Encoding):
+            return decided
+        return await self._kept(result, decided)
+
+    async def _kept(self, result: object, encoding: Encoding) -> object:
+        return await self._offloader.keep(
+            result,
+            encoding,
+            self._name,
+            limit_bytes=self._limit_bytes,
+            preview_chars=self._preview_chars,
+        )
+
+    def _dressed(self, mirrored: Callable[..., Any]) -> Callable[..., Any]:
+        """Give `mirrored` the looks of the function.
+
+        No ``__wrapped__``: it would make a framework see the types from before.
+        """
+        named: Any = mirrored
+        named.__name__ = self._name
+        named.__qualname__ = getattr(self._fn, "__qualname__", self._name)
+        named.__doc__ = self._fn.__doc__
+        named.__module__ = getattr(self._fn, "__module__", __name__)
+        named.__signature__ = self._parameters.signature
+        named.__annotations__ = self._parameters.annotations
+        return mirrored
+
+
+def _is_async(fn: Callable[..., object]) -> bool:
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(
+        getattr(fn, "__call__", None)  # noqa: B004 - an object whose calls are awaited
+    )
