@@ -1,0 +1,1 @@
+"""Programs of ours: the only readers of the environment and of settings."""

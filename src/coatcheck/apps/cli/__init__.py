@@ -1,0 +1,17 @@
+"""The command line. Needs the `cli` extra; without it, says so."""
+
+import sys
+from importlib.util import find_spec
+
+_NEEDED = ("typer", "rich", "rs_bpe")
+
+
+def main() -> None:
+    """Run `coatcheck` with the arguments of this process, and exit."""
+    missing = [module for module in _NEEDED if find_spec(module) is None]
+    if missing:
+        sys.stderr.write("coatcheck: the command needs an extra: pip install 'coatcheck[cli]'\n")
+        sys.exit(2)
+    from ._program import app
+
+    app(prog_name="coatcheck")

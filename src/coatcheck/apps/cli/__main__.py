@@ -1,0 +1,5 @@
+"""`python -m coatcheck.apps.cli`."""
+
+from . import main
+
+main()

@@ -1,0 +1,153 @@
+"""The program: its options, how it opens a bank, and how errors become exit codes."""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ...bank import BlockingBank
+from ...errors import (
+    BinaryPayloadError,
+    CoatcheckError,
+    ExpiredPointerError,
+    InvalidArgumentError,
+    StoreError,
+    UnknownPointerError,
+)
+from ...tools import Failure, as_failure
+from ._out import note
+
+NOT_FOUND = 1
+USAGE = 2
+STORE_FAILED = 3
+
+LIST_HINT = "`coatcheck ls` lists what there is."
+
+Store = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="COATCHECK_STORE",
+        metavar="ADDRESS",
+        help="Where artifacts lie: file:DIR, or a path.",
+        show_default="file: in your data folder",
+    ),
+]
+Scope = Annotated[str, typer.Option("--scope", metavar="NAME", help="Whose artifacts they are.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, errors too.")]
+PointerText = Annotated[str, typer.Argument(metavar="POINTER", help="A pointer, an id or a name.")]
+
+
+class Commands(TyperGroup):
+    """The commands, and the one place where an error becomes an exit code."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - as in what it overrides
+        given = extra.get("args")
+        as_json = "--json" in (sys.argv[1:] if given is None else given)
+        try:
+            code = super().main(*args, **(extra | {"standalone_mode": False}))
+        except CoatcheckError as error:
+            report(as_failure(error), as_json=as_json)
+            code = exit_code(error)
+        except typer.TyperException as error:
+            report(_usage_failure(error), as_json=as_json)
+            code = USAGE
+        sys.exit(code)
+
+
+def exit_code(error: CoatcheckError) -> int:
+    """Return 1 where nothing was found, 3 where the store failed, else 2: wrong usage."""
+    if isinstance(error, UnknownPointerError | ExpiredPointerError):
+        return NOT_FOUND
+    return STORE_FAILED if isinstance(error, StoreError) else USAGE
+
+
+def report(failure: Failure, *, as_json: bool) -> None:
+    """Write what went wrong to standard error."""
+    if as_json:
+        sys.stderr.write(f"{failure}\n")
+        return
+    note(f"coatcheck: {failure.message}", "bold red")
+    if failure.hint:
+        note(f"  {failure.hint}")
+
+
+@contextmanager
+def opened(store: str | None, scope: str) -> Generator[BlockingBank]:
+    """Open a bank for the time of a `with`; errors inside get hints for who types commands.
+
+    Raises:
+        InvalidArgumentError: No store has this address, or the scope is empty.
+    """
+    address = default_store() if store is None else store
+    try:
+        bank = BlockingBank(address, scope=scope)
+    except ValueError as error:
+        raise InvalidArgumentError(str(error), "Look at --store and --scope.") from error
+    with bank:
+        try:
+            yield bank
+        except UnknownPointerError as error:
+            nearest = f"Nearest here: {', '.join(error.nearest)}. " if error.nearest else ""
+            error.hint = f"{nearest}{LIST_HINT}"
+            raise
+        except BinaryPayloadError as error:
+            error.hint = "`coatcheck read --unit bytes` reads it."
+            raise
+        except StoreError as error:
+            error.hint = f"The store is {address}; --store names another."
+            raise
+
+
+def default_store() -> str:
+    """Return the address of the store in the user's data folder."""
+    from platformdirs import user_data_path
+
+    return f"file:{user_data_path('coatcheck')}"
+
+
+def _usage_failure(error: typer.TyperException) -> Failure:
+    context: Any = getattr(error, "ctx", None)
+    command = "coatcheck" if context is None else context.command_path
+    message = error.format_message().removesuffix(".")
+    return Failure("invalid-argument", f"{message}.", f"`{command} --help` explains the command.")
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - as typer calls it
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"coatcheck {version('coatcheck')}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def coatcheck(
+    context: typer.Context,
+    *,
+    version: Annotated[  # noqa: ARG001 - its callback does the work
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Keep large values out of an agent's context: bank them whole, read them in windows.
+
+    Exit codes: 0 done, 1 not found, 2 wrong usage, 3 the store failed.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(USAGE)
