@@ -71,9 +71,9 @@ def is_pointer(value: object) -> bool:
     >>> is_pointer("art:deco posters")
     False
     """
-    if isinstance(value, Pointer):
-        return True
-    if not isinstance(value, str) or not _SHORTEST <= len(value) <= _LONGEST:
+    if not isinstance(value, str):
+        return isinstance(value, Pointer)
+    if not _SHORTEST <= len(value) <= _LONGEST:
         return False
     match = _POINTER.fullmatch(value)
     return match is not None and match[2] not in _RESERVED_PREFIXES

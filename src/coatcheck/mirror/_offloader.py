@@ -1,14 +1,10 @@
 """The offloader: measures a result, and banks what is too large to show."""
 
-import logging
-
 from ..bank import Bank, is_name
 from ..content import Encoding, weigh
 from ..errors import CoatcheckError, UnencodableValueError
 from ..records import OWN_TOOLS, Artifact, Envelope, Limits
 from ._shown import fitted, is_smaller, must_be_kept, readable, unencodable, unkept
-
-_log = logging.getLogger("coatcheck.mirror")
 
 
 class Offloader:
@@ -24,7 +20,9 @@ class Offloader:
         self._bank = bank
         self._limits = limits
         self._reader = reader
-        self._never: frozenset[str | None] = frozenset({*limits.never, *OWN_TOOLS}) | (set() if reader is None else {reader})
+        self._never: frozenset[str | None] = frozenset({*limits.never, *OWN_TOOLS}) | (
+            set() if reader is None else {reader}
+        )
 
     def decide(self, value: object, tool: str | None, limit_bytes: int) -> object:
         """Return what to show of a result, or its `Encoding` where it must be kept first."""
@@ -68,11 +66,21 @@ class Offloader:
                 is_error=is_error,
             )
         except Exception as error:  # noqa: BLE001 - else the tool's result would be lost with it
-            trace = not isinstance(error, CoatcheckError)
-            _log.warning("a result of %s was not kept: %s", tool or "a tool", error, exc_info=trace)
+            _log_loss(tool, error)
             return readable(unkept(value))
         envelope = Envelope.of(artifact, reader=self._reader, is_error=is_error)
         if not limit_bytes:
             return envelope
         envelope = fitted(envelope, encoding, artifact.length_chars)
         return envelope if is_smaller(envelope) else readable(value)
+
+
+def _log_loss(tool: str | None, error: Exception) -> None:
+    import logging  # a sixth of what the core takes to import, for what seldom happens
+
+    logging.getLogger("coatcheck.mirror").warning(
+        "a result of %s was not kept: %s",
+        tool or "a tool",
+        error,
+        exc_info=not isinstance(error, CoatcheckError),
+    )

@@ -49,9 +49,9 @@ class Parameter:
 
     def is_settled(self, value: object) -> bool:
         """Return whether `value` can go to the function as it is."""
-        if self.verbatim:
-            return True
-        return type(value) is self.exact and not is_pointer(value)
+        if type(value) is not self.exact:
+            return self.verbatim
+        return type(value) is not str or not is_pointer(value)
 
     def arrived(self, argument: Argument, what: str) -> object:
         """Return an argument, its pointers replaced, as the declared type.
