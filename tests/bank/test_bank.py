@@ -277,6 +277,24 @@ async def test_what_another_scope_granted_is_read_and_not_deleted(store: Store) 
     assert await owner.get(artifact.pointer) == "shared"
 
 
+@pytest.mark.parametrize("grant", [b"../x", b"", b"\xff", b"a/b", b"nobody"])
+async def test_a_planted_grant_opens_nothing(store: Store, grant: bytes) -> None:
+    bank = Bank(store)
+    await store.put("s/default/grants/00000000-0000-4000-8000-000000000005", grant)
+
+    assert await bank.find(UNKNOWN) is None
+
+
+async def test_a_planted_listing_entry_is_passed_over(store: Store) -> None:
+    bank = Bank(store)
+    artifact = await bank.put("x", name="n")
+    await store.put("s/default/listing/0000000000000000-planted-5", b"")
+    (folder,) = {key.rpartition("/")[0] async for key in store.keys("s/default/listing/")}
+
+    assert folder == "s/default/listing"
+    assert [each async for each in bank.list()] == [artifact]
+
+
 async def test_an_empty_scope_is_refused() -> None:
     with pytest.raises(ValueError, match="a scope needs a name"):
         Bank(MemoryStore(), scope="")

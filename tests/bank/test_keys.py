@@ -2,7 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coatcheck.bank._keys import ScopeKeys, inverted, listed_id, scope_segment
+from coatcheck.bank._keys import (
+    ScopeKeys,
+    inverted,
+    is_segment,
+    listed_id,
+    scope_segment,
+)
 
 ID = "00000000-0000-4000-8000-000000000005"
 
@@ -51,3 +57,28 @@ def test_the_id_is_read_back_from_listing_and_name_keys() -> None:
     assert listed_id(keys.listing(1, ID, 5)) == ID
     assert listed_id(keys.name("n", 1, ID)) == ID
     assert keys.listing(1, ID, 5).startswith(keys.listing_folder)
+
+
+@pytest.mark.parametrize(
+    "key", ["", "s/a/listing/", f"s/a/listing/{'0' * 16}-not-an-id-5", f"x-{ID}"]
+)
+def test_a_key_that_was_not_put_by_us_holds_no_id(key: str) -> None:
+    assert listed_id(key) is None
+
+
+@pytest.mark.parametrize(
+    "file", ["", "-0123abcd", "-0123abcd.", "-0123abc.txt", "-0123abcd.txt/..", "-0123ABCD.txt"]
+)
+def test_a_payload_key_is_known_by_its_whole_form(file: str) -> None:
+    keys = ScopeKeys.of("a")
+
+    assert keys.is_payload_of(ID, keys.payload(f"{ID}-0123abcd.txt"))
+    assert not keys.is_payload_of(ID, keys.payload(f"{ID}{file}"))
+    assert not keys.is_payload_of(ID, ScopeKeys.of("b").payload(f"{ID}-0123abcd.txt"))
+
+
+@given(st.text(min_size=1, max_size=200))
+def test_every_scope_has_a_segment_and_no_path_is_one(scope: str) -> None:
+    assert is_segment(scope_segment(scope))
+    assert not is_segment(f"../{scope}")
+    assert not is_segment("")

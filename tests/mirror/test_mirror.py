@@ -313,6 +313,30 @@ async def test_a_failure_is_offloaded_with_its_flag_and_its_end_in_sight(bank: B
     assert await bank.get(shown.pointer) == text
 
 
+@pytest.mark.parametrize(
+    "tool", ["retrieve_context", "storeArtifact", "getArtifact", "listArtifacts"]
+)
+async def test_the_reply_of_a_tool_that_reads_is_never_offloaded(bank: Bank, tool: str) -> None:
+    assert await Mirror(bank).offload("x" * 60_000, tool) == "x" * 60_000
+    assert await artifacts(bank) == 0
+
+
+@pytest.mark.parametrize("call_id", ["a\nb", "x" * 300, "\ud83d", ""])
+async def test_a_call_id_that_makes_no_name_loses_nothing(bank: Bank, call_id: str) -> None:
+    shown = await Mirror(bank).offload("x" * 60_000, "rows", call_id)
+
+    assert isinstance(shown, Envelope)
+    assert await bank.get(shown.pointer) == "x" * 60_000
+
+
+async def test_whatever_a_strangers_store_raises_the_result_is_not_lost() -> None:
+    class Broken(MemoryStore):
+        async def put(self, key: str, payload: bytes) -> None:
+            raise OSError(28, "No space left on device")
+
+    assert await Mirror(Bank(Broken())).offload("x" * 60_000) == "x" * 60_000
+
+
 async def test_a_small_failure_is_untouched(bank: Bank) -> None:
     assert await Mirror(bank).offload("boom", is_error=True) == "boom"
     assert await artifacts(bank) == 0
@@ -582,6 +606,11 @@ async def test_methods_partials_and_callable_objects_can_be_mirrored(bank: Bank)
     assert mirror(Tool(), bank).__name__ == "Tool"
     assert mirror(functools.partial(scaled, scale=2), bank)(pointer) == 6
     assert mirror(sum, bank)(pointer) == 3
+
+
+async def test_a_built_in_without_a_signature_is_refused_by_the_remedy(bank: Bank) -> None:
+    with pytest.raises(TypeError, match="wrap it in a function of your own"):
+        mirror(dict, bank)
 
 
 async def test_annotations_that_do_not_resolve_say_nothing(bank: Bank) -> None:

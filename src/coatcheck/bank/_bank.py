@@ -257,6 +257,8 @@ class Bank:
                 if data is None:
                     return None
                 search.feed(data)
+                # Else two windows are held at once, and each is fetched into memory new to us.
+                del data
                 await checkpoint()
             return search.result()
 

@@ -76,10 +76,17 @@ class Parameters:
     Args:
         function: Any callable; its own signature is not changed.
         inject: Values for parameters of these types, which a model never sees.
+
+    Raises:
+        TypeError: It is a built-in whose signature Python does not know.
     """
 
     def __init__(self, function: Callable[..., object], inject: Mapping[type, object]) -> None:
-        self._signature = inspect.signature(function)
+        try:
+            self._signature = inspect.signature(function)
+        except ValueError as error:
+            message = f"{function!r} has no signature to mirror; wrap it in a function of your own"
+            raise TypeError(message) from error
         hints = _hints(function)
         self._injected = {
             name: inject[cast("type", hints[name])]
