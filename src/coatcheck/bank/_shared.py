@@ -44,6 +44,9 @@ class Shared:
         if secret is not None and len(secret) != _SECRET_BYTES:
             raise ValueError(f"the secret has {_SECRET_BYTES} bytes, got {len(secret)}")
         self.store = store
+        # Asked once: of a Protocol, isinstance takes longer than a small read.
+        self._ranges = store if isinstance(store, SupportsRange) else None
+        self._creates = store if isinstance(store, SupportsCreate) else None
         self.limits = limits
         self.cache = Cache(limits.cache_bytes)
         self._kinds = {kind.name: kind for kind in kinds}
@@ -128,8 +131,8 @@ class Shared:
 
     async def create(self, key: str, payload: bytes) -> bool:
         """Write where nothing is stored; return whether this call wrote it."""
-        if isinstance(self.store, SupportsCreate):
-            return await self.store.create(key, payload)
+        if self._creates is not None:
+            return await self._creates.create(key, payload)
         # A store without it is for one writer at a time, as the docs say.
         if await self.store.get(key) is not None:
             return False
@@ -138,8 +141,8 @@ class Shared:
 
     async def fetch(self, key: str, start_byte: int, stop_byte: int) -> bytes | None:
         """Return one range of a payload, or None where no key is."""
-        if isinstance(self.store, SupportsRange):
-            return await self.store.get_range(key, start_byte, stop_byte)
+        if self._ranges is not None:
+            return await self._ranges.get_range(key, start_byte, stop_byte)
         payload = await self.store.get(key)
         return None if payload is None else payload[start_byte:stop_byte]
 

@@ -187,12 +187,40 @@ def test_environment_is_where_this_python_keeps_its_modules(
     import sys
 
     monkeypatch.setattr(sys, "prefix", "/somewhere/env")
-    assert environment_roots() == ["/somewhere/env"]
+    assert environment_roots()[0] == "/somewhere/env"
+    assert environment_roots()[1:] == [str(Path(os.__file__).resolve().parent)]
 
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
     roots = environment_roots()
     assert any(Path(os.__file__).is_relative_to(root) for root in roots)
     assert len(set(roots)) == len(roots)
+
+
+def test_packages_beside_the_standard_library_belong_to_another_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import sys
+    import sysconfig
+
+    (tmp_path / "site-packages").mkdir()
+    for name in ("os.py", "site-packages/other.py"):
+        (tmp_path / name).touch()
+
+    def here(_name: str) -> str:
+        return str(tmp_path)
+
+    monkeypatch.setattr(sysconfig, "get_path", here)
+
+    def found() -> list[str]:
+        return [
+            row["path"] for row in Folder([str(tmp_path)], lambda _done, _all: None).inventory()
+        ]
+
+    monkeypatch.setattr(sys, "prefix", "/somewhere/env")
+    assert found() == ["os.py"]
+
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    assert found() == ["os.py", "site-packages/other.py"]
 
 
 def test_default_input_is_the_environment(coatcheck: Run) -> None:

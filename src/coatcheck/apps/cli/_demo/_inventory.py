@@ -51,9 +51,9 @@ class Folder:
 
 
 def environment_roots() -> list[str]:
-    """Return the folders of the Python environment this process runs in."""
-    if sys.prefix != sys.base_prefix:
-        return [sys.prefix]
+    """Return the folders of the Python environment this process runs in, standard library too."""
+    if _is_environment():
+        return [sys.prefix, _stdlib()]
     # Without an environment of its own the prefix may be all of /usr.
     paths = {
         os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")
@@ -63,8 +63,19 @@ def environment_roots() -> list[str]:
     )
 
 
+def _is_environment() -> bool:
+    return sys.prefix != sys.base_prefix
+
+
+def _stdlib() -> str:
+    return os.path.realpath(sysconfig.get_path("stdlib"))
+
+
 def _files(root: str) -> Iterator[Path]:
     for folder, folders, names in os.walk(root):
+        if folder == root == _stdlib() and _is_environment():
+            # What is installed beside the standard library belongs to another environment.
+            folders[:] = [name for name in folders if name != "site-packages"]
         folders.sort()
         for name in sorted(names):
             yield Path(folder, name)
