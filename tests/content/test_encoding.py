@@ -67,7 +67,7 @@ def test_a_payload_may_be_passed_over_again(value: object) -> None:
 def test_chunks_are_bounded(value: object) -> None:
     encoding = encode(value)
 
-    assert all(0 < len(chunk) <= 262_144 for chunk in encoding.chunks())
+    assert all(0 < len(chunk) <= 1_048_576 for chunk in encoding.chunks())
 
 
 @pytest.mark.parametrize("value", [bytearray(b"abc"), memoryview(b"abc")])

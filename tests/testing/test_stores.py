@@ -39,7 +39,7 @@ class Stubborn(MemoryStore):
 
 
 class Leaky(MemoryStore):
-    async def put_stream(self, key: str, chunks: Iterable[bytes]) -> None:
+    async def put_stream(self, key: str, chunks: Iterable[bytes | memoryview]) -> None:
         whole = b""
         for chunk in chunks:
             whole += chunk

@@ -10,7 +10,7 @@ from xxhash import xxh3_128
 from ._index import BLOCK_CHARS, Index, IndexBuilder, binary_index, skip_chars, split_blocks
 from ._json import dumps, has_surrogates, is_json, loads
 
-_PIECE_BYTES = 262_144
+_PIECE_BYTES = 1024 * 1024
 """A chunk of a binary payload: still in the processor's cache when the store takes it."""
 
 _LONGEST_PARSED_CHARS = 16 * 1024 * 1024
@@ -131,7 +131,7 @@ class Encoding:
         """The payload's bytes, or for text not yet encoded its characters."""
         return len(self._payload)
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self) -> Iterator[bytes | memoryview]:
         """Yield the payload piece by piece. A completed pass sets `index` and `digest`."""
         digest = xxh3_128()
         if self._is_text:
@@ -165,8 +165,8 @@ class Encoding:
         head = self._payload[: 4 * chars]
         return head[: skip_chars(head, chars)].decode("utf-8", "surrogatepass")
 
-    def _pieces(self) -> Iterator[bytes]:
-        payload = cast("bytes", self._payload)  # text has blocks
+    def _pieces(self) -> Iterator[memoryview]:
+        payload = memoryview(cast("bytes", self._payload))  # text has blocks
         for start in range(0, len(payload), _PIECE_BYTES):
             yield payload[start : start + _PIECE_BYTES]
 

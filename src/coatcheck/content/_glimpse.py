@@ -54,7 +54,8 @@ def glimpse(
         return None
     rendered: _Rendered
     if isinstance(value, (bytes, bytearray, memoryview)):
-        payload = bytes(memoryview(cast("bytes", value))[:_MOST_PARSED_BYTES])
+        # A header is looked at in place: a copy of the payload would cost as much as its put.
+        payload = value if isinstance(value, bytes) else bytes(cast("bytes", value))
         rendered = _of_bytes(payload, content_type, size_bytes, budget_tokens, is_error=is_error)
     elif isinstance(value, str):
         rendered = _of_text(

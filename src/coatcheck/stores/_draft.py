@@ -42,7 +42,7 @@ class Draft:
         with unavailable:
             self._stack.close()
 
-    def write(self, chunk: bytes) -> None:
+    def write(self, chunk: bytes | memoryview) -> None:
         """Append all of `chunk`."""
         with unavailable:
             written = os.write(self._file, chunk)

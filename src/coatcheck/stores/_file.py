@@ -15,7 +15,7 @@ from ._keys import check_window, is_key, split_folder, split_key
 from ._thread import in_thread
 
 # Up to these, work is done on the loop: the way to a thread and back costs 0.1 ms.
-_INLINE_READ_BYTES = 1024 * 1024
+_INLINE_READ_BYTES = 4 * 1024 * 1024
 _INLINE_WRITE_BYTES = 1024 * 1024
 _INLINE_NAMES = 2_000
 
@@ -60,7 +60,7 @@ class FileStore:
     async def create(self, key: str, payload: bytes) -> bool:
         return await self._put(key, payload, replace=False)
 
-    async def put_stream(self, key: str, chunks: Iterable[bytes]) -> None:
+    async def put_stream(self, key: str, chunks: Iterable[bytes | memoryview]) -> None:
         segments = split_key(key)
         await in_thread(partial(self._write, segments, chunks, replace=True))
 
@@ -100,7 +100,7 @@ class FileStore:
         small = len(payload) <= _INLINE_WRITE_BYTES and not self._folders.durable
         return write() if small else await in_thread(write)
 
-    def _write(self, segments: Sequence[str], chunks: Iterable[bytes], *, replace: bool) -> bool:
+    def _write(self, segments: Sequence[str], chunks: Iterable[bytes | memoryview], *, replace: bool) -> bool:
         if not self._swept:
             self._swept = True
             sweep(self._folders, self._clock)
@@ -151,7 +151,7 @@ class _TooLargeError(Exception):
 
 def _pread(file: int, start: int, stop: int) -> bytes:
     parts: list[bytes] = []
-    while part := os.pread(file, min(stop - start, _CALL_BYTES), start):
+    while start < stop and (part := os.pread(file, min(stop - start, _CALL_BYTES), start)):
         parts.append(part)
         start += len(part)
-    return b"".join(parts)
+    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -39,7 +39,7 @@ class MemoryStore:
             for key, payload in payloads.items():
                 self._set(key, payload, math.inf)
 
-    async def put_stream(self, key: str, chunks: Iterable[bytes]) -> None:
+    async def put_stream(self, key: str, chunks: Iterable[bytes | memoryview]) -> None:
         split_key(key)
         await self.put(key, await in_thread(lambda: b"".join(chunks)))
 

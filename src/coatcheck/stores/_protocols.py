@@ -53,7 +53,7 @@ class SupportsRange(Protocol):
 class SupportsStream(Protocol):
     """A store that can take a payload piece by piece, in bounded memory."""
 
-    async def put_stream(self, key: str, chunks: Iterable[bytes]) -> None:
+    async def put_stream(self, key: str, chunks: Iterable[bytes | memoryview]) -> None:
         """Write the joined `chunks` whole, or not at all. Overwrites.
 
         `chunks` is consumed once, possibly in a worker thread. What it raises is passed

@@ -40,7 +40,7 @@ class WatchedEncoding(Encoding):
         super().__init__(payload, form="bytes", content_type=content_type, payload=payload)
         self._tell = tell
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self) -> Iterator[bytes | memoryview]:
         for chunk in super().chunks():
             yield chunk
             self._tell(len(chunk))

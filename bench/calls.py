@@ -1,0 +1,156 @@
+"""What a mirrored tool costs where nothing is offloaded, and what the import costs."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from statistics import median
+
+from measure import CLOCKS, Row, Step, Timer
+
+from coatcheck import Bank, Mirror, mirror
+from coatcheck.stores import MemoryStore
+
+CHECK_US = 1.0
+CHECK_DICT_US = 1.5
+MIRRORED_US = 2.0
+IMPORT_MS = 80.0
+
+HEAVY = ("pydantic", "jmespath", "jsonpath_rfc9535", "platformdirs", "typer", "rich", "anyio")
+"""What `import coatcheck` may not load; anyio is only reported."""
+_MUST_NOT = HEAVY[:-1]
+
+_IMPORT = """
+import sys, time
+clock = time.process_time if sys.argv[2] == "cpu" else time.perf_counter
+start = clock()
+__import__(sys.argv[1])
+seconds = clock() - start
+import json
+print(json.dumps([seconds, sorted(sys.modules)]))
+"""
+
+RESULTS: dict[str, object] = {
+    "short str": "3 rows were changed",
+    "10 KB ASCII str": "x" * 10_240,
+    "small dict": {"id": 7, "name": "Zoë", "tags": ["a", "b"], "total": 12.5, "open": True},
+}
+
+
+async def pass_through(timer: Timer) -> list[Row]:
+    bank = Bank(MemoryStore())
+    found: list[Row] = []
+    for name, result in RESULTS.items():
+        found.append(await _checked(bank, name, result, timer))
+        bare, mirrored = await asyncio.to_thread(_sync_us, bank, result, timer)
+        found.append(_row(f"sync tool, {name}", bare, mirrored, MIRRORED_US))
+        bare, mirrored = await _async_us(bank, result, timer)
+        found.append(_row(f"async tool, {name}", bare, mirrored, MIRRORED_US))
+    bare, mirrored = await asyncio.to_thread(_argument_us, bank, timer)
+    found.append(_row("sync tool, short str, one str argument", bare, mirrored, MIRRORED_US))
+    return found
+
+
+async def _checked(bank: Bank, name: str, result: object, timer: Timer) -> Row:
+    """Measure the check alone, as an adapter calls it, over a coroutine that does nothing."""
+    owner = Mirror(bank)
+
+    async def nothing() -> object:
+        return result
+
+    async def offload() -> object:
+        return await owner.offload(result, "tool")
+
+    async def bare() -> object:
+        return await nothing()
+
+    times = await timer.awaits_us(bare, offload)
+    target = CHECK_DICT_US if isinstance(result, dict) else CHECK_US
+    return _row(f"check alone, {name}", *times, target)
+
+
+def _sync_us(bank: Bank, result: object, timer: Timer) -> tuple[float, float]:
+    def tool() -> object:
+        return result
+
+    return timer.calls_us(tool, mirror(tool, bank))
+
+
+async def _async_us(bank: Bank, result: object, timer: Timer) -> tuple[float, float]:
+    async def tool() -> object:
+        return result
+
+    mirrored: Step = mirror(tool, bank)
+    return await timer.awaits_us(tool, mirrored)
+
+
+def _argument_us(bank: Bank, timer: Timer) -> tuple[float, float]:
+    def tool(question: str) -> str:
+        return question
+
+    mirrored: Callable[[str], object] = mirror(tool, bank)
+    text = "How many rows are late?"
+    return timer.calls_us(lambda: tool(text), lambda: mirrored(text))
+
+
+def _row(name: str, bare: float, mirrored: float, target_us: float) -> Row:
+    over = mirrored - bare
+    return Row(
+        part="pass-through",
+        name=name,
+        measured=over,
+        unit="µs over the bare call",
+        limit=bare,
+        target=f"≤ {target_us:g} µs",
+        reached=over <= target_us,
+    )
+
+
+async def importing(rounds: int, timer: Timer) -> list[Row]:
+    ours, gauge, modules = await asyncio.to_thread(_imported, rounds, timer)
+    heavy = [name for name in HEAVY if name in modules]
+    milliseconds = ours * 1000
+    loaded = not set(heavy).isdisjoint(_MUST_NOT)
+    return [
+        Row(
+            part="import",
+            name="import coatcheck, fresh process",
+            measured=milliseconds,
+            unit="ms",
+            limit=gauge * 1000,
+            ratio=ours / gauge,
+            target=f"≤ {IMPORT_MS:g} ms, none of {', '.join(_MUST_NOT)}",
+            reached=milliseconds <= IMPORT_MS and not loaded,
+            note="limit: import asyncio, for the pace of the machine; "
+            f"loaded of these and anyio: {', '.join(heavy) or 'none'}",
+        )
+    ]
+
+
+def _imported(rounds: int, timer: Timer) -> tuple[float, float, list[str]]:
+    """Return the seconds that the import takes and those of asyncio's, and all modules it loads."""
+    clock = "cpu" if timer.clock is CLOCKS["cpu"] else "wall"
+    seconds: dict[str, list[float]] = {"coatcheck": [], "asyncio": []}
+    modules: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="coatcheck-") as compiled:
+        # As an installed package has it: the first, uncounted round compiles.
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        for number in range(rounds + 1):
+            for name, times in seconds.items():
+                run = subprocess.run(
+                    [sys.executable, "-c", _IMPORT, name, clock],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                    env=environment,
+                )
+                took, loaded = json.loads(run.stdout)
+                if name == "coatcheck":
+                    modules = loaded
+                if number:
+                    times.append(took)
+    return median(seconds["coatcheck"]), median(seconds["asyncio"]), modules
