@@ -100,7 +100,9 @@ class FileStore:
         small = len(payload) <= _INLINE_WRITE_BYTES and not self._folders.durable
         return write() if small else await in_thread(write)
 
-    def _write(self, segments: Sequence[str], chunks: Iterable[bytes | memoryview], *, replace: bool) -> bool:
+    def _write(
+        self, segments: Sequence[str], chunks: Iterable[bytes | memoryview], *, replace: bool
+    ) -> bool:
         if not self._swept:
             self._swept = True
             sweep(self._folders, self._clock)
