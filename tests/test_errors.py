@@ -95,9 +95,18 @@ def test_the_nearest_pointers_stand_in_the_hint() -> None:
 
 
 def test_a_binary_payload_is_named_by_type_and_size_and_glimpse() -> None:
-    message = str(BinaryPayloadError("art:x", "image/png", 12_345, "640 x 480"))
+    glimpse = "image/png, 12,345 bytes, 640 x 480"
 
-    assert "image/png, 12,345 bytes; 640 x 480" in message
+    assert f"({glimpse})" in str(BinaryPayloadError("art:x", "image/png", 12_345, glimpse))
+    assert "(image/png: PNG, 12 bytes)" in str(
+        BinaryPayloadError("art:x", "image/png", 12, "PNG, 12 bytes")
+    )
+    assert "(image/png, 12,345 bytes)" in str(BinaryPayloadError("art:x", "image/png", 12_345))
+
+
+def test_text_that_is_not_utf_8_is_told_the_remedy() -> None:
+    assert "not UTF-8" in BinaryPayloadError("art:x", "text/plain; charset=latin-1", 5).hint
+    assert "not UTF-8" not in BinaryPayloadError("art:x", "image/png", 5).hint
 
 
 def test_unknown_expired_and_outage_have_three_codes() -> None:

@@ -170,6 +170,11 @@ def test_limits_are_whole_numbers(value: object) -> None:
         Limits(inline_bytes=value)  # type: ignore[arg-type]
 
 
+def test_one_name_is_no_set_of_names() -> None:
+    with pytest.raises(TypeError, match="never is a set of tool names, got 'parse'"):
+        Limits(never="parse")  # type: ignore[arg-type]
+
+
 def test_limits_by_tool_may_be_0_and_not_negative() -> None:
     limits = Limits(per_tool={"rows": 0})
 

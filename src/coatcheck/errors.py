@@ -102,9 +102,13 @@ class BinaryPayloadError(CoatcheckError, TypeError):
     code = "binary"
 
     def __init__(self, pointer: str, content_type: str, size_bytes: int, glimpse: str = "") -> None:
-        what = f"{content_type}, {size_bytes:,} bytes" + (f"; {glimpse}" if glimpse else "")
+        what = glimpse or f"{content_type}, {size_bytes:,} bytes"
+        if content_type not in what:
+            what = f"{content_type}: {what}"
         super().__init__(f"{shown(pointer)} is binary ({what}) and cannot be read as text.")
         self.hint = "Pass the pointer to a tool that takes this type."
+        if content_type.startswith("text/"):
+            self.hint += " Its bytes are not UTF-8: bank it as decoded text to read it."
         self.pointer = pointer
         self.content_type = content_type
         self.size_bytes = size_bytes

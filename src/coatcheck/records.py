@@ -115,6 +115,7 @@ class Limits:
 
     Raises:
         ValueError: A number is negative, or a page or inline limit is not positive.
+        TypeError: Something is of another type.
     """
 
     inline_bytes: int = 51_200
@@ -156,6 +157,8 @@ class Limits:
             _check_number(name, getattr(self, name), 1)
         for name in self._NOT_NEGATIVE:
             _check_number(name, getattr(self, name), 0)
+        if isinstance(self.never, str):
+            raise TypeError(f"never is a set of tool names, got {self.never!r}")
         for tool, limit in self.per_tool.items():
             _check_number(f"per_tool[{tool!r}]", limit, 0)
 

@@ -29,7 +29,20 @@ def test_a_path_is_never_taken_for_a_scheme() -> None:
     assert isinstance(store_at("plain"), FileStore)
 
 
-@pytest.mark.parametrize("address", ["", "file:", "memory:x", "redis://localhost", "ftp:x"])
+@pytest.mark.parametrize("address", ["~/a", "file:~/a", Path("~/a")])
+async def test_a_leading_tilde_is_the_users_home(
+    address: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with open_bank(address) as bank:
+        await bank.put("x")
+
+    assert [folder.name for folder in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "address", ["", "memory", "file", "file:", "memory:x", "redis://localhost", "ftp:x"]
+)
 def test_an_address_without_a_store_is_refused_by_what_there_is(address: str) -> None:
     with pytest.raises(ValueError, match="use memory:, file:DIR or a path"):
         store_at(address)

@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 
-from coatcheck import Bank, Envelope, Kind, Limits, Mirror, UnknownPointerError, Verbatim, mirror
+from coatcheck import (
+    Bank,
+    BlockingBank,
+    Envelope,
+    Kind,
+    Limits,
+    Mirror,
+    UnknownPointerError,
+    Verbatim,
+    mirror,
+)
 from coatcheck.errors import InvalidArgumentError, StoreUnavailableError
 from coatcheck.stores import MemoryStore
 
@@ -573,6 +583,14 @@ async def test_an_injected_bank_is_hidden_and_handed_over(bank: Bank) -> None:
     assert list(inspect.signature(mirrored).parameters) == ["items"]
     assert "bank" not in mirrored.__annotations__
     assert mirrored([1]) == (bank, [1])
+
+
+def test_a_blocking_bank_will_do() -> None:
+    def rows() -> list[dict[str, int]]:
+        return ROWS
+
+    with BlockingBank("memory:") as bank:
+        assert bank.get(mirror(rows, bank)().pointer) == ROWS
 
 
 async def test_a_host_injects_its_own_type(bank: Bank) -> None:

@@ -117,7 +117,8 @@ class Bank:
             kind: Who made it and why. A registered kind decides the pointer's prefix.
             content_type: A MIME type, where the value's own is not right.
             preview_chars: Longest `Artifact.preview`, at most 4,000; more is clamped.
-            key: The same key and value give the same artifact; the first write wins.
+            key: The same key and value give the same artifact; the first write wins, its
+                name and label too.
             ttl_seconds: How long it lives; None means until it is deleted.
             source: Lineage, as plain JSON values.
             tool: The tool that returned it.
@@ -236,7 +237,7 @@ class Bank:
             pointer_or_name: A pointer, a bare id or a name.
             needle: 1 to 200 characters; nothing in it is a pattern.
             offset: First character to look at, from 0.
-            limit: Most matches to return, 1 to 50; all are counted.
+            limit: Most matches to return, 1 or more; above 50 means 50. All are counted.
             ignore_case: False compares exactly.
 
         Raises:

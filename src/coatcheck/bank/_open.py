@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from os import PathLike, fspath
+from pathlib import Path
 
 from ..records import Kind, Limits
 from ..stores import FileStore, MemoryStore, Store
@@ -22,7 +23,7 @@ async def open_bank(
     """Open a bank on the store at `address`, and close the store at the end.
 
     Args:
-        address: ``memory:``, ``file:DIR``, or a path.
+        address: ``memory:``, ``file:DIR``, or a path; a leading ``~`` is the user's home.
         scope: As for `Bank`, and so are `limits`, `kinds` and `secret`.
         limits: How much is shown, and when.
         kinds: Kinds with a pointer prefix of their own.
@@ -56,11 +57,11 @@ def store_at(address: str | PathLike[str], *, durable: bool = False) -> Store:
     text = fspath(address)
     scheme, colon, rest = text.partition(":")
     if not isinstance(address, str) or not colon or "/" in scheme:
-        if not text:
-            raise ValueError("the address of a store is empty: use memory:, file:DIR or a path")
-        return FileStore(text, durable=durable)
+        if text in {"", "memory", "file"}:
+            raise ValueError(f"no store at {text!r}: use memory:, file:DIR or a path (./{text})")
+        return FileStore(Path(text).expanduser(), durable=durable)
     if scheme == "memory" and not rest:
         return MemoryStore()
     if scheme == "file" and rest:
-        return FileStore(rest.removeprefix("//"), durable=durable)
+        return FileStore(Path(rest.removeprefix("//")).expanduser(), durable=durable)
     raise ValueError(f"no store at {text!r}: use memory:, file:DIR or a path")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from ..bank import Bank, as_text, parsed
+from ..bank import Bank, BlockingBank, as_text, parsed
 from ..content import Encoding, loads
 from ..errors import InvalidArgumentError
 from ..records import Limits
@@ -27,12 +27,13 @@ class Mirror:
 
     def __init__(
         self,
-        bank: Bank,
+        bank: Bank | BlockingBank,
         limits: Limits | None = None,
         *,
         inject: Mapping[type, object] | None = None,
         reader: str | None = "retrieve_context",
     ) -> None:
+        bank = bank.bank if isinstance(bank, BlockingBank) else bank
         self.bank = bank
         self.limits = limits or bank.limits
         self._inject: Mapping[type, object] = {Bank: bank} if inject is None else inject
@@ -119,7 +120,7 @@ class Mirror:
 
 def mirror(
     fn: Callable[..., object],
-    bank: Bank,
+    bank: Bank | BlockingBank,
     *,
     inline_bytes: int | None = None,
     preview_chars: int | None = None,
@@ -139,7 +140,7 @@ def mirror(
         inline_bytes: From this encoded size on a result is offloaded; 0 always.
         preview_chars: Longest preview in its envelopes.
         to_model_output: Makes of a result what the model should see, before its size is
-            checked; may be async.
+            checked; may be async. What it leaves out is not banked.
         limits: Where other limits than the bank's should hold.
 
     >>> import asyncio

@@ -153,3 +153,14 @@ sys.stdin = type("Stdin", (), {"buffer": Telling()})()
 sys.argv = ["coatcheck", "put", "-"]
 main()
 """
+
+
+@pytest.mark.parametrize("command", [["put", "README.md"], ["ls"], ["show", "x"]])
+def test_a_store_that_ends_with_the_command_is_wrong_usage(
+    coatcheck: Run, command: list[str]
+) -> None:
+    done = coatcheck(*command, "--store", "memory:")
+
+    assert done.code == 2
+    assert done.out == b""
+    assert "ends with this command" in done.err

@@ -277,6 +277,7 @@ def test_read_of_bytes_as_text_is_wrong_usage_and_says_what_to_do(coatcheck: Run
         ["--lines", "0"],
         ["--lines", "7-6"],
         ["--lines", "a-b"],
+        ["--lines", "5-"],
         ["--lines", ""],
         ["--lines", "1", "--offset", "3"],
         ["--all", "--limit", "3"],

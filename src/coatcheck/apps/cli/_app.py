@@ -76,13 +76,23 @@ def report(failure: Failure, *, as_json: bool) -> None:
 
 
 @contextmanager
-def opened(store: str | None, scope: str) -> Generator[BlockingBank]:
+def opened(store: str | None, scope: str, *, passing: bool = False) -> Generator[BlockingBank]:
     """Open a bank for the time of a `with`; errors inside get hints for who types commands.
+
+    Args:
+        store: Its address; None is the store in the user's data folder.
+        scope: As for `BlockingBank`.
+        passing: Whether a store will do that is gone with the command.
 
     Raises:
         InvalidArgumentError: No store has this address, or the scope is empty.
     """
     address = default_store() if store is None else store
+    if address == "memory:" and not passing:
+        raise InvalidArgumentError(
+            "memory: ends with this command, and what it holds with it.",
+            "Use --store file:DIR; only the demo can do with memory:.",
+        )
     try:
         bank = BlockingBank(address, scope=scope)
     except ValueError as error:

@@ -238,11 +238,11 @@ def _found(bank: BlockingBank, pointer: str) -> Artifact:
 
 
 def _line_window(lines: str) -> tuple[int, int, str]:
-    first, _, last = lines.partition("-")
+    first, dash, last = lines.partition("-")
     try:
-        start, stop = int(first), int(last or first)
+        start, stop = int(first), int(last if dash else first)
     except ValueError:
-        start = stop = 0
+        start, stop = 0, 0
     if not 1 <= start <= stop:
         raise InvalidArgumentError(
             f"--lines takes FIRST-LAST, counted from 1, got {shown(lines)}.",
