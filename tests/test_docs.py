@@ -1,6 +1,7 @@
 """Every example of the documentation runs: Python blocks, and commands that begin `$ coatcheck`."""
 
 import ast
+import asyncio
 import os
 import re
 import shlex
@@ -26,7 +27,7 @@ def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-async def test_python_examples_of_a_page_run_one_after_another(
+def test_python_examples_of_a_page_run_one_after_another(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -37,7 +38,7 @@ async def test_python_examples_of_a_page_run_one_after_another(
         code = compile("\n" * line_number + source, str(page), "exec", flags, dont_inherit=True)
         waiting: object = eval(code, names)
         if iscoroutine(waiting):
-            await waiting
+            asyncio.run(waiting)
 
     assert "__builtins__" in names or not list(blocks(page, "python"))
 

@@ -86,7 +86,8 @@ def is_json(text: str) -> bool:
         orjson.loads(text.encode("utf-8", "surrogatepass"))
     except ValueError:  # lone surrogates and numbers out of range are JSON still
         try:
-            _loads_slowly(text)
+            # Some Pythons parse deeper than others: what is deeper than we encode is text to all.
+            _check_plain(_loads_slowly(text))
         except ValueError:
             return False
     return True
