@@ -1,12 +1,15 @@
 import inspect
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coatcheck import errors
 from coatcheck.errors import (
     BinaryPayloadError,
     CoatcheckError,
     DamagedPayloadError,
+    DamagedRecordError,
     ExpiredPointerError,
     InvalidArgumentError,
     InvalidPointerError,
@@ -29,6 +32,7 @@ EXAMPLES: list[CoatcheckError] = [
     UnencodableValueError("it contains itself", endless=True),
     StoreUnavailableError("No space left on device"),
     StoreFormatError("not format 1"),
+    DamagedRecordError(LONG),
     DamagedPayloadError(LONG),
 ]
 
@@ -44,6 +48,7 @@ EXAMPLES: list[CoatcheckError] = [
         (UnencodableValueError, ValueError),
         (StoreUnavailableError, OSError),
         (StoreFormatError, ValueError),
+        (DamagedRecordError, StoreFormatError),
         (DamagedPayloadError, ValueError),
     ],
 )
@@ -77,6 +82,8 @@ def test_facts_are_attributes() -> None:
     assert UnknownPointerError("art:x", ["art:y"]).nearest == ("art:y",)
     assert ExpiredPointerError("art:x").pointer == "art:x"
     assert DamagedPayloadError("art:x").pointer == "art:x"
+    assert DamagedRecordError("art:x").pointer == "art:x"
+    assert DamagedRecordError("art:x").reason == "a record is damaged"
     assert UnencodableValueError("r").endless is False
     assert StoreUnavailableError("r").reason == "r"
     assert StoreFormatError("r").reason == "r"
@@ -128,3 +135,61 @@ def test_what_is_no_text_is_quoted_as_python_shows_it() -> None:
 def test_families_can_be_caught_together() -> None:
     assert issubclass(UnknownPointerError, PointerError)
     assert issubclass(DamagedPayloadError, StoreError)
+
+
+def _nested(depth: int) -> object:
+    value: object = {}
+    for _ in range(depth):
+        value = {"a": [value]}
+    return value
+
+
+class _Rude(str):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        raise SystemExit
+
+    def __len__(self) -> int:
+        raise RuntimeError
+
+    def __getitem__(self, key: object) -> str:
+        raise RuntimeError
+
+
+class _RudeObject:
+    def __repr__(self) -> str:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (10**5_000, "an int of 16,610 bits"),
+        (-(10**5_000), "an int of 16,610 bits"),
+        ([10**5_000], "a list of 1"),
+        (_nested(100_000), "a dict of 1"),
+        ([0] * 1_000_000, "a list of 1,000,000"),
+        ([[["x" * 5_000]]], "a list of 1"),
+        (b"x" * 5_000, "a bytes of 5,000"),
+        ({1, 2}, "a set of 2"),
+        (_RudeObject(), "a _RudeObject"),
+        (_Rude("x"), "'x'"),
+        ([_Rude("x")], "a list of 1"),
+        (object(), "an object"),
+        ({"a": (1, None, 2.5, True)}, "{'a': (1, None, 2.5, True)}"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_whatever_is_shown_costs_little_and_never_raises(value: object, said: str) -> None:
+    assert shown(value) == said
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.floats() | st.text() | st.binary(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_what_is_shown_is_short(value: object) -> None:
+    assert 0 < len(shown(value)) < 900

@@ -12,6 +12,7 @@ CoatcheckError
 └── StoreError
     ├── StoreUnavailableError    the backend did not answer, or has no room         (OSError)
     ├── StoreFormatError         written by a version this one cannot read          (ValueError)
+    │   └── DamagedRecordError   what the store says of an artifact cannot be read  (ValueError)
     └── DamagedPayloadError      a payload is not what was stored                   (ValueError)
 ```
 
@@ -19,24 +20,72 @@ A host's own mistakes (a negative limit in a constructor) are plain `ValueError`
 whatever a model can cause is a `CoatcheckError`. No message or hint quotes a payload.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Collection, Sequence, Sized
+from typing import ClassVar, cast
 
 _SHOWN_CHARS = 80
+_READ_PARTS = 200
+_LONGEST_PART = 4_000
+"""Characters of a text, or bits of a number, that are written out to be cut."""
 
 
 def shown(text: object) -> str:
-    """Return `text` quoted for a message, cut to 80 characters.
+    """Return `text` quoted for a message, cut to 80 characters. Never raises.
 
-    >>> shown("art:x")
-    "'art:x'"
+    What is no text is shown as Python does, where that is short work; else by its type and,
+    of numbers and collections, its size.
+
+    >>> shown("art:x"), shown([1, 2]), shown(10**5_000)
+    ("'art:x'", '[1, 2]', 'an int of 16,610 bits')
     >>> len(shown("x" * 4_000))
     91
     """
-    whole = text if isinstance(text, str) else repr(text)
-    if len(whole) <= _SHOWN_CHARS:
-        return repr(text)
+    if isinstance(text, str):
+        whole = str.__str__(text)  # a subclass may show itself in any way
+        if len(whole) <= _SHOWN_CHARS:
+            return repr(whole)
+    elif _is_soon_written(text):
+        whole = repr(text)
+        if len(whole) <= _SHOWN_CHARS:
+            return whole
+    else:
+        return _type_and_size(text)
     return f"{whole[:_SHOWN_CHARS]!r}… ({len(whole):,})"
+
+
+def _is_soon_written(value: object) -> bool:
+    """Return whether the `repr` of a value is code of Python itself, and short work."""
+    waiting, seen = [value], 0
+    while waiting:
+        part, seen = waiting.pop(), seen + 1
+        kind = type(part)
+        if kind in {list, tuple, dict}:
+            parts = cast("Collection[object]", part)
+            if seen + len(waiting) + len(parts) > _READ_PARTS:
+                return False
+            waiting.extend(parts)
+            if kind is dict:
+                waiting.extend(cast("dict[object, object]", part).values())
+        elif kind is int:
+            if cast("int", part).bit_length() > _LONGEST_PART:
+                return False
+        elif kind in {str, bytes}:
+            if len(cast("str", part)) > _LONGEST_PART:
+                return False
+        elif kind not in {bool, float, type(None)}:
+            return False
+    return True
+
+
+def _type_and_size(value: object) -> str:
+    kind = type(value)
+    name = kind.__name__[:_SHOWN_CHARS]
+    article = "an" if name[:1] in "aeiouAEIOU" else "a"
+    if kind is int:
+        return f"{article} {name} of {cast('int', value).bit_length():,} bits"
+    if kind in {list, tuple, dict, set, frozenset, bytes, bytearray}:
+        return f"{article} {name} of {len(cast('Sized', value)):,}"
+    return f"{article} {name}"
 
 
 class CoatcheckError(Exception):
@@ -156,6 +205,17 @@ class StoreFormatError(StoreError, ValueError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"The store has another format: {reason}.")
         self.reason = reason
+
+
+class DamagedRecordError(StoreFormatError):
+    """The record of one artifact is cut, altered, or not its own. All others can be read."""
+
+    hint = "Delete the artifact, and run the tool again to get a fresh result."
+
+    def __init__(self, pointer: str) -> None:
+        StoreError.__init__(self, f"The record of {shown(pointer)} is damaged.")
+        self.reason = "a record is damaged"
+        self.pointer = pointer
 
 
 class DamagedPayloadError(StoreError, ValueError):

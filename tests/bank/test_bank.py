@@ -1,7 +1,9 @@
 import asyncio
+import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import SupportsIndex
 
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from coatcheck import Bank, Kind, Limits, Pointer, UnknownPointerError
+from coatcheck.content import encode
 from coatcheck.errors import (
     BinaryPayloadError,
     DamagedPayloadError,
@@ -116,6 +119,62 @@ async def test_a_value_changed_after_the_put_stays_as_it_was_put(store: Store) -
 
     assert await bank.get(artifact.pointer) == b"abc"
     assert await bank.get(listed.pointer) == [1]
+
+
+async def test_a_source_changed_after_the_put_stays_as_it_was_put(store: Store) -> None:
+    of = ["x"]
+    source = {"of": of, "n": 1.0}
+
+    artifact = await Bank(store).put("x", source=source)
+    of.append("y")
+    source["n"] = 2.0
+
+    assert artifact.source == {"of": ["x"], "n": 1.0}
+    assert await Bank(store).find(artifact.pointer) == artifact
+
+
+async def test_an_encoding_keeps_its_content_type_and_takes_no_other(store: Store) -> None:
+    bank = Bank(store)
+
+    with pytest.raises(ValueError, match="has its content type"):
+        await bank.put(encode("a,b", "text/csv"), content_type="text/plain")
+    assert await all_keys(store) == []
+    assert (await bank.put(encode("a,b", "text/csv"))).content_type == "text/csv"
+
+
+class Watched(str):
+    """Text that remembers the threads that cut pieces of it."""
+
+    __slots__ = ("threads",)
+    threads: set[int]
+
+    def __getitem__(self, key: SupportsIndex | slice) -> str:
+        self.threads.add(threading.get_ident())
+        return super().__getitem__(key)
+
+
+@pytest.mark.parametrize(("chars", "is_inline"), [(256 * 1024, True), (256 * 1024 + 1, False)])
+async def test_large_text_is_encoded_off_the_loop(chars: int, is_inline: bool) -> None:
+    text = Watched("[1]".ljust(chars))
+    text.threads = set()
+
+    artifact = await Bank(MemoryStore()).put(text)
+
+    assert artifact.length_chars == len(text)
+    assert (threading.get_ident() in text.threads) is is_inline
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 2e10])
+async def test_a_clock_that_is_off_by_centuries_still_names_and_lists(
+    store: Store, seconds: float
+) -> None:
+    bank = Bank(store, clock=lambda: seconds)
+    artifact = await bank.put("x", name="n")
+
+    assert await bank.find("n") == artifact
+    assert [each async for each in bank.list()] == [artifact]
+    assert await bank.delete("n")
+    assert await all_keys(store) == []
 
 
 async def test_an_artifact_states_its_facts(store: Store, clock: ManualClock) -> None:
@@ -478,6 +537,50 @@ async def test_cleanup_takes_what_this_object_put_longer_ago(
     assert await bank.find(old.pointer) is None
     assert await bank.get(fresh.pointer) == "fresh"
     assert await bank.get(foreign.pointer) == "foreign"
+
+
+async def test_cleanup_keeps_what_another_handle_put_under_the_same_key(
+    store: Store, clock: ManualClock
+) -> None:
+    first, second = Bank(store, clock=clock), Bank(store, clock=clock)
+    artifact = await first.put("x", key="k")
+    clock.advance(100)
+    assert await second.put("x", key="k") == artifact
+
+    assert await second.cleanup(older_than_seconds=50) == 0
+    assert await first.get(artifact.pointer) == "x"
+
+    await second.delete(artifact.pointer)
+    clock.advance(1)
+    await second.put("x", key="k")
+
+    assert await first.cleanup(older_than_seconds=0) == 0
+    assert await first.get(artifact.pointer) == "x"
+    clock.advance(1)
+    assert await second.cleanup(older_than_seconds=0) == 1
+
+
+async def test_cleanup_goes_on_while_other_threads_put() -> None:
+    bank = Bank(MemoryStore())
+
+    async def put() -> None:
+        for _ in range(300):
+            await bank.put("x")
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=lambda: asyncio.run(put())) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            assert await bank.cleanup(older_than_seconds=3_600) == 0
+    finally:
+        sys.setswitchinterval(interval)
+    for thread in threads:
+        thread.join()
+
+    assert len([artifact async for artifact in bank.list()]) == 600
 
 
 async def test_cleanup_refuses_a_negative_age() -> None:

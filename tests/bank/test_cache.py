@@ -1,3 +1,6 @@
+import sys
+import threading
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +35,28 @@ def test_what_is_dropped_is_gone_and_frees_its_bytes() -> None:
     cache.put("b", "B", 20)
 
     assert (cache.get("a"), cache.get("b")) == (None, "B")
+
+
+def test_threads_that_put_under_one_key_leave_no_bytes_behind() -> None:
+    cache = Cache(1_000)
+
+    def put() -> None:
+        for _ in range(2_000):
+            cache.put("a", "A", 1)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=put) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    cache.put("b", "B", 999)
+
+    assert (cache.get("a"), cache.get("b")) == ("A", "B")
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 30))))

@@ -6,6 +6,7 @@ from coatcheck.bank._keys import (
     ScopeKeys,
     inverted,
     is_segment,
+    is_stamped,
     listed_id,
     scope_segment,
 )
@@ -44,6 +45,30 @@ def test_a_long_scope_keeps_80_characters_and_a_hash_of_the_whole() -> None:
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_no_two_scopes_share_a_segment(one: str, other: str) -> None:
     assert (scope_segment(one) == scope_segment(other)) is (one == other)
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "digits"),
+    [
+        (-1, "f" * 16),
+        (0, "f" * 16),
+        (1, "f" * 15 + "e"),
+        (2**64 - 1, "0" * 16),
+        (2**64, "0" * 16),
+        (10**21, "0" * 16),
+    ],
+)
+def test_a_time_that_no_clock_should_show_keeps_16_digits(time_ns: int, digits: str) -> None:
+    assert inverted(time_ns) == digits
+    assert listed_id(ScopeKeys.of("a").listing(time_ns, ID, 5)) == ID
+
+
+def test_an_entry_is_stamped_with_its_time_alone() -> None:
+    keys = ScopeKeys.of("a")
+
+    for entry in (keys.listing(5, ID, 5), keys.name("n", 5, ID)):
+        assert is_stamped(entry, 5)
+        assert not is_stamped(entry, 4)
 
 
 @given(st.integers(0, 2**63), st.integers(0, 2**63))

@@ -8,10 +8,9 @@ from typing import TypeVar, overload
 from ..content import Encoding, Search, decode, digest_of, encode, plan_page
 from ..errors import (
     BinaryPayloadError,
-    CoatcheckError,
     DamagedPayloadError,
+    DamagedRecordError,
     ExpiredPointerError,
-    UnknownPointerError,
 )
 from ..records import Artifact, Kind, Limits, Matches, Page, Pointer
 from ..stores import Store
@@ -24,6 +23,8 @@ from ._typed import as_declared
 from ._write import Asked, Writer
 
 T = TypeVar("T")
+
+_MOST_TRIES = 8
 
 
 class Bank:
@@ -130,8 +131,9 @@ class Bank:
             InvalidArgumentError: A name, content type, length or time outside its rule.
             UnencodableValueError: The value has no lossless encoding.
             StoreError: It could not be kept. Then nothing of it is visible.
+            ValueError: A content type beside an `Encoding`, which has its own.
         """
-        encoding = value if isinstance(value, Encoding) else encode(value, content_type)
+        encoding = await _encoded(value, content_type)
         asked = Asked.checked(
             self.limits,
             name=name,
@@ -146,9 +148,10 @@ class Bank:
             run=run,
             is_error=is_error,
         )
-        record = await self._writer.write(encoding, asked, key)
+        record, is_new = await self._writer.write(encoding, asked, key)
         self._keep(record, encoding.value)
-        self._put_here[record.artifact.id] = record.stored_ns
+        if is_new:
+            self._put_here[record.artifact.id] = record.stored_ns
         return record.artifact
 
     async def find(self, pointer_or_name: str | Pointer) -> Artifact | None:
@@ -176,15 +179,14 @@ class Bank:
             InvalidArgumentError: The value does not fit `as_type`.
             StoreError: The store failed, or the payload is damaged.
         """
-        record = await self._lookup.found(str(pointer_or_name))
-        value = await self._value(record)
+        value, size_bytes = await self._with_payload(str(pointer_or_name), self._value)
         if as_type is None:
             return value
-        return await work_on(record.index.size_bytes, as_declared, value, as_type)
+        return await work_on(size_bytes, as_declared, value, as_type)
 
     async def payload(self, pointer_or_name: str | Pointer) -> bytes:
         """Return the exact bytes that were stored. Raises as `get`."""
-        return await self._payload(await self._lookup.found(str(pointer_or_name)))
+        return await self._with_payload(str(pointer_or_name), self._payload)
 
     async def read(
         self,
@@ -220,7 +222,7 @@ class Bank:
             except UnicodeDecodeError:
                 raise DamagedPayloadError(record.artifact.pointer) from None
 
-        return await self._with_payload(str(pointer_or_name), page)
+        return await self._with_payload(str(pointer_or_name), page, recall=True)
 
     async def search(
         self,
@@ -263,10 +265,10 @@ class Bank:
                 await checkpoint()
             return search.result()
 
-        return await self._with_payload(str(pointer_or_name), matches)
+        return await self._with_payload(str(pointer_or_name), matches, recall=True)
 
     async def list(self, kind: str | None = None) -> AsyncGenerator[Artifact, None]:
-        """Yield the scope's artifacts, newest first, each once."""
+        """Yield the scope's artifacts, newest first, each once; not those that are damaged."""
         async for record in self._lookup.newest():
             if kind is None or record.artifact.kind == kind:
                 yield record.artifact
@@ -274,10 +276,18 @@ class Bank:
     async def delete(self, pointer_or_name: str | Pointer) -> bool:
         """Remove an artifact of this scope; return whether there was one.
 
-        What a parent scope holds, or another one granted, stays.
+        What a parent scope holds, or another one granted, stays. Of a damaged artifact the
+        record goes, so that nothing of it is found any more.
         """
-        record = await self._lookup.own(str(pointer_or_name))
-        if record is None:
+        return await self._remove(str(pointer_or_name))
+
+    async def _remove(self, text: str, put_ns: int | None = None) -> bool:
+        """Remove what stands behind `text`, where given only if it was put at that moment."""
+        try:
+            record = await self._lookup.own(text)
+        except DamagedRecordError as error:
+            return await self._writer.discard(Pointer.parse(error.pointer).id)
+        if record is None or put_ns not in (None, record.stored_ns):
             return False
         await self._writer.remove(record)
         self._put_here.pop(record.artifact.id, None)
@@ -292,8 +302,10 @@ class Bank:
         if older_than_seconds < 0:
             raise ValueError(f"older_than_seconds must be 0 or more, got {older_than_seconds}")
         before_ns = self._shared.now_ns() - int(older_than_seconds * 1_000_000_000)
-        old = [id_ for id_, stored_ns in self._put_here.items() if stored_ns < before_ns]
-        removed = [await self.delete(id_) for id_ in old]
+        # A copy, as other threads put meanwhile.
+        put_here = self._put_here.copy()
+        old = {id_: stored_ns for id_, stored_ns in put_here.items() if stored_ns < before_ns}
+        removed = [await self._remove(id_, stored_ns) for id_, stored_ns in old.items()]
         for id_ in old:
             self._put_here.pop(id_, None)
         return sum(removed)
@@ -302,34 +314,43 @@ class Bank:
         """Return whether pointers with this prefix are ours: registered here or on the store."""
         return await self._shared.knows_prefix(prefix)
 
-    async def _with_payload(self, text: str, work: Callable[[Record], Awaitable[T | None]]) -> T:
-        """Return what `work` makes of a record, once more where a remembered one is out of date."""
-        done = await work(await self._lookup.found(text, recall=True))
-        if done is None:
-            record = await self._lookup.found(text)
+    async def _with_payload(
+        self, text: str, work: Callable[[Record], Awaitable[T | None]], *, recall: bool = False
+    ) -> T:
+        """Return what `work` makes of the record behind `text`; None says its payload is gone."""
+        record = await self._lookup.found(text, recall=recall)
+        for _ in range(_MOST_TRIES):
             done = await work(record)
-            if done is None:
-                raise await self._lost(record)
-        return done
+            if done is not None:
+                return done
+            lost, record = record, await self._lookup.found(text)
+            # A delete takes the record first: where that still stands, the payload is lost.
+            if record.payload_key == lost.payload_key:
+                break
+        raise DamagedPayloadError(record.artifact.pointer)
 
-    async def _value(self, record: Record) -> object:
-        kept = self._shared.cache.get(record.payload_key)
-        if kept is not None:
-            return kept
+    async def _value(self, record: Record) -> tuple[object, int] | None:
+        size_bytes = record.index.size_bytes
+        value = self._shared.cache.get(record.payload_key)
+        if value is not None:
+            return value, size_bytes
         payload = await self._payload(record)
-        value = await work_on(len(payload), decode, payload, record.form)
+        if payload is None:
+            return None
+        value = await work_on(size_bytes, decode, payload, record.form)
         self._keep(record, value)
-        return value
+        return value, size_bytes
 
     def _keep(self, record: Record, value: object) -> None:
         # Only what no tool can change may be handed to several.
         if isinstance(value, str | bytes):
             self._shared.cache.put(record.payload_key, value, sys.getsizeof(value))
 
-    async def _payload(self, record: Record) -> bytes:
+    async def _payload(self, record: Record) -> bytes | None:
+        """Return the payload; None where it is gone, as after a delete elsewhere."""
         payload = await self._shared.store.get(record.payload_key)
         if payload is None:
-            raise await self._lost(record)
+            return None
         digest = await work_on(len(payload), digest_of, payload)
         if digest != record.artifact.digest:
             raise DamagedPayloadError(record.artifact.pointer)
@@ -344,14 +365,17 @@ class Bank:
             raise DamagedPayloadError(record.artifact.pointer)
         return data
 
-    async def _lost(self, record: Record) -> CoatcheckError:
-        """Return what to raise when a record has no payload: deleted just now, or damaged."""
-        pointer = record.artifact.pointer
-        try:
-            await self._lookup.found(pointer)
-        except UnknownPointerError as error:
-            return error
-        return DamagedPayloadError(pointer)
+
+async def _encoded(value: object, content_type: str | None) -> Encoding:
+    if isinstance(value, Encoding):
+        if content_type is not None:
+            raise ValueError("an Encoding has its content type: give that to `encode`")
+        return value
+    if isinstance(value, str | bytes):
+        return await work_on(len(value), encode, value, content_type)
+    # All else here: others may change it meanwhile, and how large it is nobody knows. A thread
+    # would not free the loop, as making JSON holds the GIL to its end.
+    return encode(value, content_type)
 
 
 def _check_text(record: Record) -> None:

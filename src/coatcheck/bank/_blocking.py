@@ -43,12 +43,12 @@ class BlockingBank:
         secret: bytes | None = None,
         durable: bool = False,
     ) -> None:
-        self._portal = portal()
+        self._opened_on = portal()
         self._stack = AsyncExitStack()
         opening = open_bank(
             address, scope=scope, limits=limits, kinds=kinds, secret=secret, durable=durable
         )
-        self.bank: Bank = self._portal.run(self._stack.enter_async_context(opening))
+        self.bank: Bank = self._opened_on.run(self._stack.enter_async_context(opening))
 
     def __enter__(self) -> Self:
         return self
@@ -62,8 +62,9 @@ class BlockingBank:
         self.close()
 
     def close(self) -> None:
-        """Close the store that was opened here. A second call does nothing."""
-        self._portal.run(self._stack.aclose())
+        """Close the store that was opened here. A second call does nothing, nor one in a fork."""
+        if portal() is self._opened_on:  # else it is the parent's to close
+            self._opened_on.run(self._stack.aclose())
 
     def put(
         self,
@@ -79,7 +80,7 @@ class BlockingBank:
         source: Mapping[str, object] | None = None,
     ) -> Artifact:
         """Store a value whole; see `Bank.put`."""
-        return self._portal.run(
+        return portal().run(
             self.bank.put(
                 value,
                 name=name,
@@ -95,7 +96,7 @@ class BlockingBank:
 
     def find(self, pointer_or_name: str | Pointer) -> Artifact | None:
         """Return an artifact's facts or None; see `Bank.find`."""
-        return self._portal.run(self.bank.find(pointer_or_name))
+        return portal().run(self.bank.find(pointer_or_name))
 
     @overload
     def get(self, pointer_or_name: str | Pointer, as_type: type[T]) -> T: ...
@@ -103,11 +104,11 @@ class BlockingBank:
     def get(self, pointer_or_name: str | Pointer, as_type: object = None) -> object: ...
     def get(self, pointer_or_name: str | Pointer, as_type: object = None) -> object:
         """Return the value as it was put, or as a declared type; see `Bank.get`."""
-        return self._portal.run(self.bank.get(pointer_or_name, as_type))
+        return portal().run(self.bank.get(pointer_or_name, as_type))
 
     def payload(self, pointer_or_name: str | Pointer) -> bytes:
         """Return the exact bytes; see `Bank.payload`."""
-        return self._portal.run(self.bank.payload(pointer_or_name))
+        return portal().run(self.bank.payload(pointer_or_name))
 
     def read(
         self,
@@ -117,7 +118,7 @@ class BlockingBank:
         unit: str = "chars",
     ) -> Page:
         """Return one window; see `Bank.read`."""
-        return self._portal.run(self.bank.read(pointer_or_name, offset, limit, unit))
+        return portal().run(self.bank.read(pointer_or_name, offset, limit, unit))
 
     def search(
         self,
@@ -129,23 +130,23 @@ class BlockingBank:
         ignore_case: bool = True,
     ) -> Matches:
         """Return where a text stands; see `Bank.search`."""
-        return self._portal.run(
+        return portal().run(
             self.bank.search(pointer_or_name, needle, offset, limit, ignore_case=ignore_case)
         )
 
     def list(self, kind: str | None = None) -> Iterator[Artifact]:
         """Yield the scope's artifacts, newest first; see `Bank.list`."""
         artifacts = self.bank.list(kind)
-        while (artifact := self._portal.run(_next(artifacts))) is not None:
+        while (artifact := portal().run(_next(artifacts))) is not None:
             yield artifact
 
     def delete(self, pointer_or_name: str | Pointer) -> bool:
         """Remove an artifact; see `Bank.delete`."""
-        return self._portal.run(self.bank.delete(pointer_or_name))
+        return portal().run(self.bank.delete(pointer_or_name))
 
     def cleanup(self, older_than_seconds: float) -> int:
         """Delete what this object put; see `Bank.cleanup`."""
-        return self._portal.run(self.bank.cleanup(older_than_seconds))
+        return portal().run(self.bank.cleanup(older_than_seconds))
 
 
 async def _next(artifacts: AsyncIterator[Artifact]) -> Artifact | None:

@@ -29,10 +29,10 @@ class Cache:
 
     def put(self, key: str, value: object, size_bytes: int) -> None:
         """Keep `value`, and forget others until all fits."""
-        self.drop(key)
-        if size_bytes > self._limit_bytes:
-            return
         with self._lock:
+            self._drop(key)
+            if size_bytes > self._limit_bytes:
+                return
             self._values[key] = (value, size_bytes)
             self._held_bytes += size_bytes
             while self._held_bytes > self._limit_bytes:
@@ -42,6 +42,9 @@ class Cache:
     def drop(self, key: str) -> None:
         """Forget what is kept under `key`."""
         with self._lock:
-            entry = self._values.pop(key, None)
-            if entry is not None:
-                self._held_bytes -= entry[1]
+            self._drop(key)
+
+    def _drop(self, key: str) -> None:  # with the lock held
+        entry = self._values.pop(key, None)
+        if entry is not None:
+            self._held_bytes -= entry[1]

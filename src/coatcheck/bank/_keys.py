@@ -56,8 +56,8 @@ def is_name(text: str) -> bool:
 
 
 def inverted(time_ns: int) -> str:
-    """Return 16 hex digits that sort newest first."""
-    return f"{_LAST_NANOSECOND - time_ns:016x}"
+    """Return 16 hex digits that sort newest first, from 1970 to 2554."""
+    return f"{min(max(_LAST_NANOSECOND - time_ns, 0), _LAST_NANOSECOND):016x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,11 @@ class ScopeKeys:
     def name(self, name: str, time_ns: int, id_: str) -> str:
         """Return the key that makes an artifact found by `name`."""
         return f"{self.name_folder(name)}{inverted(time_ns)}-{id_}"
+
+
+def is_stamped(key: str, time_ns: int) -> bool:
+    """Return whether a key of a listing or name folder was put for what was stored then."""
+    return key.rpartition("/")[2].startswith(inverted(time_ns))
 
 
 def listed_id(key: str) -> str | None:

@@ -4,16 +4,42 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import NoneType
 from typing import Any, cast
 
+from xxhash import xxh3_64_intdigest
+
 from ..content import Index, dumps, loads
-from ..errors import StoreFormatError
+from ..errors import DamagedRecordError, StoreFormatError
 from ..records import Artifact, Glimpse, Pointer
 
-_HEADER = struct.Struct("<4sHHI")
+_HEADER = struct.Struct("<4sHHIQ")
+"""Magic, version, zero, bytes of facts, XXH3 of all that follows."""
 _MAGIC = b"coat"
 _VERSION = 1
 _NANOSECONDS = 1_000_000_000
+_FACTS: Mapping[str, type | tuple[type, ...]] = {
+    "id": str,
+    "prefix": str,
+    "name": (str, NoneType),
+    "label": (str, NoneType),
+    "kind": str,
+    "contentType": str,
+    "preview": str,
+    "shownPreview": str,
+    "glimpse": (dict, NoneType),
+    "storedNs": int,
+    "expiresNs": (int, NoneType),
+    "digest": str,
+    "source": (dict, NoneType),
+    "tool": (str, NoneType),
+    "run": (str, NoneType),
+    "payload": str,
+    "form": str,
+    "index": dict,
+}
+_GLIMPSE: Mapping[str, type] = {"text": str, "facts": dict}
+_FORMS = frozenset({"text", "bytes", "json"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +58,10 @@ class Record:
     def to_bytes(self) -> bytes:
         """Return the record as it is stored."""
         facts = dumps(self._facts())
-        return _HEADER.pack(_MAGIC, _VERSION, 0, len(facts)) + facts + self.index.arrays()
+        body = facts + self.index.arrays()
+        # The seed, so that the length is covered too.
+        checksum = xxh3_64_intdigest(body, len(facts))
+        return _HEADER.pack(_MAGIC, _VERSION, 0, len(facts), checksum) + body
 
     def _facts(self) -> dict[str, object]:
         artifact, glimpse = self.artifact, self.artifact.glimpse
@@ -60,22 +89,27 @@ class Record:
         }
 
     @classmethod
-    def from_bytes(cls, stored: bytes) -> "Record":
-        """Read a stored record.
+    def from_bytes(cls, stored: bytes, pointer: str = "an artifact") -> "Record":
+        """Read a stored record, which `pointer` names in an error.
 
         Raises:
-            StoreFormatError: It is damaged, or of a version this one does not know.
+            DamagedRecordError: It is not as it was written.
+            StoreFormatError: It is of a version this one does not know.
         """
-        try:
-            magic, version, _, facts_bytes = _HEADER.unpack_from(stored)
-        except struct.error as error:
-            raise StoreFormatError("a record is damaged") from error
-        if magic != _MAGIC or version != _VERSION:
+        if len(stored) < _HEADER.size:
+            raise DamagedRecordError(pointer)
+        magic, version, zero, facts_bytes, checksum = _HEADER.unpack_from(stored)
+        if magic != _MAGIC or zero:
+            raise DamagedRecordError(pointer)
+        if version != _VERSION:
             raise StoreFormatError(f"a record of version {version}, this one reads {_VERSION}")
-        end = _HEADER.size + facts_bytes
+        body = memoryview(stored)[_HEADER.size :]
+        if xxh3_64_intdigest(body, facts_bytes) != checksum:
+            raise DamagedRecordError(pointer)
+        # Whoever can write to the store can write a checksum: nothing is taken as it says.
         try:
-            facts = cast("dict[str, Any]", loads(stored[_HEADER.size : end]))
-            index = Index.load(facts["index"], memoryview(stored)[end:])
+            facts = _facts(body[:facts_bytes])
+            index = Index.load(facts["index"], body[facts_bytes:])
             return cls(
                 artifact=_artifact(facts, index),
                 stored_ns=facts["storedNs"],
@@ -84,14 +118,30 @@ class Record:
                 form=facts["form"],
                 index=index,
             )
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoreFormatError("a record is damaged") from error
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise DamagedRecordError(pointer) from error
 
 
 def as_time(nanoseconds: int) -> datetime:
     """Return a moment in nanoseconds since 1970 as an aware time in UTC."""
     seconds, rest = divmod(nanoseconds, _NANOSECONDS)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1_000)
+
+
+def _facts(stored: memoryview) -> dict[str, Any]:
+    facts = cast("dict[str, Any]", loads(bytes(stored)))
+    _check(facts, _FACTS)
+    if facts["glimpse"] is not None:
+        _check(facts["glimpse"], _GLIMPSE)
+    if facts["form"] not in _FORMS:
+        raise ValueError("an unknown form")
+    return facts
+
+
+def _check(facts: Mapping[str, object], kinds: Mapping[str, type | tuple[type, ...]]) -> None:
+    for name, kind in kinds.items():
+        if not isinstance(facts[name], kind):
+            raise TypeError(f"{name} is no {kind}")
 
 
 def _artifact(facts: Mapping[str, Any], index: Index) -> Artifact:

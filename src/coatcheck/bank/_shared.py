@@ -2,7 +2,8 @@
 
 import secrets
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
 from hashlib import blake2b
 from threading import Lock
 
@@ -15,6 +16,7 @@ from ._keys import FORMAT, SECRET, ScopeKeys, kind_key
 from ._threads import INLINE_BYTES, work_on
 
 _READY_BYTES = 1024 * 1024
+_PAUSE_SECONDS = 0.001
 
 _FORMAT = 1
 _SECRET_BYTES = 32
@@ -57,6 +59,7 @@ class Shared:
         self._lock = Lock()
         self._format_seen = False
         self._marked: set[str] = set()
+        self._claimed: set[str] = set()
 
     def now_ns(self) -> int:
         """Return the clock's time in nanoseconds."""
@@ -138,6 +141,28 @@ class Shared:
             return False
         await self.store.put(key, payload)
         return True
+
+    @asynccontextmanager
+    async def alone(self, key: str) -> AsyncGenerator[None, None]:
+        """Keep all others of this process who ask for `key` waiting, for the time of a `with`.
+
+        They may run in other threads and loops, so a lock that blocks would hold up the loop of
+        its holder, and one of asyncio knows its own loop only.
+        """
+        from anyio import sleep
+
+        while not self._claim(key):  # noqa: ASYNC110 - an event knows one loop only
+            await sleep(_PAUSE_SECONDS)
+        try:
+            yield
+        finally:
+            self._claimed.discard(key)
+
+    def _claim(self, key: str) -> bool:
+        with self._lock:
+            is_free = key not in self._claimed
+            self._claimed.add(key)
+            return is_free
 
     async def fetch(self, key: str, start_byte: int, stop_byte: int) -> bytes | None:
         """Return one range of a payload, or None where no key is."""

@@ -7,7 +7,6 @@ the core, and a host that awaits anything has them already.
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager
 from functools import cache
 from typing import TypeVar, TypeVarTuple
 
@@ -27,11 +26,28 @@ async def work_on(size_bytes: int, work: Callable[[*Ts], T], *args: *Ts) -> T:
     return await to_thread.run_sync(work, *args)
 
 
-def shielded() -> AbstractContextManager[object]:
-    """Return a block that runs to its end although its task was cancelled."""
+async def to_end(waiting: Coroutine[object, object, None]) -> None:
+    """Wait until `waiting` has ended, although this task was cancelled, and may be again.
+
+    Raises:
+        asyncio.CancelledError: It was cancelled meanwhile.
+    """
+    import asyncio
+
     from anyio import CancelScope
 
-    return CancelScope(shield=True)
+    # anyio's shield holds against its own scopes, a task of its own against `Task.cancel`.
+    task = asyncio.ensure_future(waiting)
+    cancelled: asyncio.CancelledError | None = None
+    with CancelScope(shield=True):
+        while not task.done():
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError as error:
+                cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()
 
 
 class Portal:
@@ -45,12 +61,25 @@ class Portal:
         import asyncio
 
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="coatcheck", daemon=True).start()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="coatcheck", daemon=True
+        )
+        self._thread.start()
 
     def run(self, waiting: Coroutine[object, object, T]) -> T:
-        """Wait for `waiting` on the portal thread and return its result, or raise its error."""
+        """Wait for `waiting` on the portal thread and return its result, or raise its error.
+
+        Raises:
+            RuntimeError: This is the portal thread, which would wait for itself.
+        """
         import asyncio
 
+        if threading.current_thread() is self._thread:
+            waiting.close()
+            raise RuntimeError(
+                "blocking code was called on the portal's own thread, which would wait for "
+                "itself: await the bank's methods there, or call it in a thread"
+            )
         future = asyncio.run_coroutine_threadsafe(waiting, self._loop)
         try:
             return future.result()

@@ -6,24 +6,31 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, cast
 
 from ..content import (
     Encoding,
     dumps,
     glimpse,
     head_chars,
+    loads,
     preview,
     shown_preview,
 )
-from ..errors import InvalidArgumentError, StoreError, StoreUnavailableError, shown
+from ..errors import (
+    DamagedRecordError,
+    InvalidArgumentError,
+    StoreError,
+    StoreUnavailableError,
+    shown,
+)
 from ..records import Artifact, Limits, Pointer
 from ._keys import LONGEST_NAME, ScopeKeys, is_name
 from ._record import Record, as_time
 from ._shared import Shared
-from ._threads import shielded, work_on
+from ._threads import to_end, work_on
 
-_MOST_TRIES = 8
+_MOST_TRIES = 32
 _LONGEST_PREVIEW = 4_000
 _LONGEST_TTL_SECONDS = 100 * 365 * 24 * 3_600
 _CONTENT_TYPE = re.compile("[!-~][ -~]{0,199}")
@@ -84,7 +91,8 @@ class Asked:
             raise InvalidArgumentError(
                 f"ttl_seconds must be more than 0 and at most 100 years, got {ttl_seconds}"
             )
-        dumps(source)
+        # A copy: what the caller changes in it later was not stored.
+        lineage = cast("Mapping[str, object] | None", loads(dumps(source)))
         return cls(
             name=name,
             label=None if label is None else label.strip() or kind,
@@ -92,7 +100,7 @@ class Asked:
             preview_chars=_length("preview_chars", preview_chars, limits.banked_preview_chars),
             shown_chars=_length("shown_chars", shown_chars, limits.preview_chars),
             ttl_ns=None if ttl_seconds is None else int(ttl_seconds * 1_000_000_000),
-            source=source,
+            source=lineage,
             tool=tool,
             run=run,
             is_error=is_error,
@@ -121,17 +129,20 @@ class Writer:
         self._keys = keys
         self._record_of = record_of
 
-    async def write(self, encoding: Encoding, asked: Asked, key: str | None) -> Record:
-        """Write an artifact, or return the one that the same key and value already gave."""
+    async def write(self, encoding: Encoding, asked: Asked, key: str | None) -> tuple[Record, bool]:
+        """Write an artifact, or find the one that the same key and value already gave.
+
+        Returns the record, and whether this call wrote it.
+        """
         await self._shared.mark(self._scope, self._keys)
         for _ in range(_MOST_TRIES):
             id_, known = await self._place(encoding, key)
             if known is not None:
-                return known
+                return known, False
             record = await self._commit(id_, encoding, asked)
             if record is not None:
-                return record
-            # Another writer won the id just now: look at what it wrote.
+                return record, True
+            # Another writer won the id just now, or removed what we wrote: look what is there.
         raise StoreUnavailableError("ids that it calls taken hold no record")
 
     async def _place(self, encoding: Encoding, key: str | None) -> tuple[str, Record | None]:
@@ -149,10 +160,18 @@ class Writer:
         return second, await self._living(second)
 
     async def _living(self, id_: str) -> Record | None:
-        record = await self._record_of(id_)
-        if record is None or record.expires_ns is None:
-            return record
-        if record.expires_ns > self._shared.now_ns():
+        """Return what stands under an id; what is expired, damaged or bare of a payload goes."""
+        try:
+            record = await self._record_of(id_)
+        except DamagedRecordError:
+            await self.discard(id_)
+            return None
+        if record is None:
+            return None
+        if (
+            not self._is_expired(record)
+            and await self._shared.fetch(record.payload_key, 0, 1) is not None
+        ):
             return record
         await self.remove(record)
         return None
@@ -166,27 +185,32 @@ class Writer:
             await self._shared.put_payload(payload_key, encoding)
             work_bytes = 0 if encoding.index.length_chars is None else encoding.size_hint
             record = await work_on(work_bytes, self._record, id_, payload_key, encoding, asked)
-            created = await self._shared.create(self._keys.record(id_), record.to_bytes())
+            stored = record.to_bytes()
+            created = await self._shared.create(self._keys.record(id_), stored)
         except BaseException:
-            await self._withdraw(id_, payload_key)
+            await to_end(self._withdraw(id_, payload_key))
             raise
         if not created:
-            await self._withdraw(id_, payload_key)
+            await to_end(self._withdraw(id_, payload_key))
             return None
         try:
-            listing, name = self._entries(record)
-            await store.put(listing, b"")
-            if name is not None:
-                await store.put(name, b"")
+            for entry in self._entries(record):
+                await store.put(entry, b"")
+            stands = await store.get(self._keys.record(id_)) == stored
         except BaseException:
-            with shielded(), suppress(StoreError):
-                await self.remove(record)
+            await to_end(self._take_back(record))
             raise
+        if not stands:  # removed meanwhile by another, who may not have seen our entries
+            await to_end(self._take_back(record))
+            return record if self._is_expired(record) else None
         return record
 
+    def _is_expired(self, record: Record) -> bool:
+        return record.expires_ns is not None and record.expires_ns <= self._shared.now_ns()
+
     async def _withdraw(self, id_: str, payload_key: str) -> None:
-        """Take back what was not committed. What cannot be removed now is swept later."""
-        with shielded(), suppress(StoreError):
+        """Take back what was not committed. What cannot be removed now is left, and not seen."""
+        with suppress(StoreError):
             # A store may fail after it wrote the record. That goes first, or goes on standing
             # with its payload: it must never name one that is gone.
             record = await self._record_of(id_)
@@ -195,24 +219,51 @@ class Writer:
             else:
                 await self._shared.store.delete(payload_key)
 
+    async def _take_back(self, record: Record) -> None:
+        with suppress(StoreError):
+            await self.remove(record)
+
     async def remove(self, record: Record) -> None:
-        """Remove an artifact: the reverse of its writing, so that no entry points at nothing."""
-        store = self._shared.store
-        listing, name = self._entries(record)
-        if name is not None:
-            await store.delete(name)
-        await store.delete(listing)
-        await store.delete(self._keys.record(record.artifact.id))
+        """Remove an artifact: the reverse of its writing, so that no entry points at nothing.
+
+        What another writer put under the same id since `record` was read stays.
+        """
+        store, key = self._shared.store, self._keys.record(record.artifact.id)
+        entries = self._entries(record)[::-1]
+        for entry in entries:
+            await store.delete(entry)
+        # A store cannot delete on a condition. Between processes the gap is two calls wide.
+        async with self._shared.alone(key):
+            standing = await self._record_of(record.artifact.id)
+            is_ours = standing is not None and standing.payload_key == record.payload_key
+            if is_ours:
+                await store.delete(key)
+        if is_ours:
+            # Again: its writer may have listed it meanwhile, and found the record still there.
+            for entry in entries:
+                await store.delete(entry)
         await store.delete(record.payload_key)
-        self._shared.cache.drop(self._keys.record(record.artifact.id))
+        self._shared.cache.drop(key)
         self._shared.cache.drop(record.payload_key)
 
-    def _entries(self, record: Record) -> tuple[str, str | None]:
+    async def discard(self, id_: str) -> bool:
+        """Remove a record that cannot be read; return whether one was there.
+
+        What it named is unknown: its payload and entries stay, and nobody sees them.
+        """
+        key = self._keys.record(id_)
+        is_there = await self._shared.store.get(key) is not None
+        await self._shared.store.delete(key)
+        self._shared.cache.drop(key)
+        return is_there
+
+    def _entries(self, record: Record) -> list[str]:
+        """Return the keys of its listing and, where it has one, its name."""
         artifact, stored_ns = record.artifact, record.stored_ns
-        listing = self._keys.listing(stored_ns, artifact.id, artifact.size_bytes)
-        if artifact.name is None:
-            return listing, None
-        return listing, self._keys.name(artifact.name, stored_ns, artifact.id)
+        entries = [self._keys.listing(stored_ns, artifact.id, artifact.size_bytes)]
+        if artifact.name is not None:
+            entries.append(self._keys.name(artifact.name, stored_ns, artifact.id))
+        return entries
 
     def _record(self, id_: str, payload_key: str, encoding: Encoding, asked: Asked) -> Record:
         index, limits = encoding.index, self._shared.limits

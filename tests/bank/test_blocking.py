@@ -1,0 +1,47 @@
+"""The bank without a loop, in a process that forks."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from coatcheck import BlockingBank
+
+FORK = """
+import os, signal, sys
+from coatcheck import BlockingBank
+bank = BlockingBank("file:" + sys.argv[1])
+bank.put("x" * 1_000, name="n")
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    with bank:
+        bank.put("from the child", name="c")
+        print(len(bank.get("n")), flush=True)
+    bank.close()
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status), bank.get("c"))
+bank.close()
+"""
+
+
+def test_a_forked_child_uses_the_bank_and_closes_nothing_of_its_parent(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.stderr == ""
+    assert done.stdout.split("\n") == ["1000", "0 from the child", ""]
+
+
+def test_a_second_close_does_nothing(tmp_path: Path) -> None:
+    with BlockingBank(tmp_path) as bank:
+        artifact = bank.put("x")
+        bank.close()
+
+    with BlockingBank(tmp_path) as again:
+        assert again.get(artifact.pointer) == "x"
