@@ -185,3 +185,20 @@ def test_a_quotation_tells_where_text_was_left_out() -> None:
     assert quoted("ab" + FAMILY + "c", 4, from_end=True) == "…`c`"
     assert quoted("x" + FAMILY, 4, from_end=True) == "…``"
     assert quoted("\x1b[31mred\x1b[0m", 3) == "`red`"
+
+
+@pytest.mark.parametrize("from_end", [False, True])
+@pytest.mark.parametrize("filler", ["x", "`", "e\u0301", "\x1b[31m", "\x1b["])
+def test_a_quotation_reads_no_more_of_a_text_than_its_limit_needs(
+    filler: str, *, from_end: bool
+) -> None:
+    near = (filler * head_chars(40))[: head_chars(40) // len(filler) * len(filler)]
+    near = near.rjust(head_chars(40), "x") if from_end else near.ljust(head_chars(40), "x")
+    # A str whose far characters cannot be read tells who reads them.
+    text = near + "\ud83d" * 100_000 if not from_end else "\ud83d" * 100_000 + near
+
+    cut = quoted(text, 40, from_end=from_end)
+
+    assert "\ufffd" not in cut
+    assert cut.startswith("…`") if from_end else cut.endswith("`…")
+    assert len(cut) < 200

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coatcheck.content import encode
+from coatcheck.content._find import FOLDS_LONGER, UNSETTLED
 from coatcheck.content._index import Index, binary_index
-from coatcheck.content._search import _UNSETTLED, Search
+from coatcheck.content._search import Search
 from coatcheck.errors import InvalidArgumentError
 from coatcheck.records import Matches
 
@@ -79,6 +80,18 @@ def expected(text: str, needle: str, offset: int, *, ignore_case: bool) -> list[
     return hits
 
 
+class Clock:
+    """Stands still, but for one look at it, between whose neighbours a second passes."""
+
+    def __init__(self, slow_look: int | None) -> None:
+        self.looks = 0
+        self._slow_look = slow_look
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return float(self._slow_look is not None and self.looks >= self._slow_look)
+
+
 @given(data=st.data(), ignore_case=st.booleans(), limit=st.integers(1, 60))
 def test_hits_offsets_lines_and_snippets_are_those_of_the_definition(
     data: st.DataObject, *, ignore_case: bool, limit: int
@@ -88,7 +101,7 @@ def test_hits_offsets_lines_and_snippets_are_those_of_the_definition(
     )
     text = data.draw(st.text(letters, max_size=400))
     start = data.draw(st.integers(0, max(0, len(text) - 1)))
-    cut = text[start : start + data.draw(st.integers(1, 12))].swapcase()[:200]
+    cut = text[start : start + data.draw(st.integers(1, 40))].swapcase()[:200]
     needle = cut or data.draw(st.text(letters, min_size=1, max_size=4))
     offset = data.draw(st.integers(0, len(text) + 2))
     block, blocks = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 4))
@@ -100,6 +113,8 @@ def test_hits_offsets_lines_and_snippets_are_those_of_the_definition(
         ignore_case,
         _block_chars=block,
         _window_blocks=blocks,
+        _slice_bytes=data.draw(st.integers(1, 100)),
+        _clock=Clock(data.draw(st.none() | st.integers(1, 20))),
     )
 
     found = fed(searching, bytes_of(text))
@@ -135,8 +150,41 @@ def test_letters_on_which_the_two_foldings_differ_take_the_exact_path() -> None:
         char for char in map(chr, range(0x20000)) if stringzilla_fold(char) != char.casefold()
     ]
 
-    assert all(_UNSETTLED.search(char) for char in differing)
-    assert all(_UNSETTLED.search(stringzilla_fold(char)) for char in differing)
+    assert all(UNSETTLED.search(char) for char in differing)
+    assert all(UNSETTLED.search(stringzilla_fold(char)) for char in differing)
+
+
+def test_no_other_character_folds_to_several() -> None:
+    longer = [code for code in range(sys.maxunicode + 1) if len(chr(code).casefold()) > 1]
+
+    assert all(code in FOLDS_LONGER for code in longer)
+    assert not any(UNSETTLED.search(chr(code)) for code in longer)
+
+
+@pytest.mark.parametrize("text", ["s" * 199, "ß" * 99 + "s", "ä" + "\u0264" * 66, "α" * 99 + "ς"])
+@pytest.mark.parametrize("border", [1_020, 1_024, 65_530])
+def test_a_text_on_which_finding_is_slow_is_searched_on_the_steady_way(
+    text: str, border: int
+) -> None:
+    lead = "α" * (border - 1) + "x"
+    encoding = encode(lead + text + "ẞ" + lead + text.upper())
+    payload = b"".join(encoding.chunks())
+    clock = Clock(2)
+    searching = Search(encoding.index, text, _clock=clock)
+
+    found = fed(searching, payload)
+
+    assert [match.offset for match in found.matches] == [border, 2 * border + len(text) + 1]
+    # The first slice was found slow, after which none is timed.
+    assert clock.looks == (0 if UNSETTLED.search(text) else 2)
+
+
+@pytest.mark.parametrize(("needle", "windows"), [("abc", 4), ("abcd", 1)])
+def test_where_hits_may_be_dense_windows_are_smaller(needle: str, windows: int) -> None:
+    encoding = encode("x" * 16 * 65_536)
+    list(encoding.chunks())
+
+    assert len(list(Search(encoding.index, needle).windows())) == windows
 
 
 @pytest.mark.parametrize("needle", ["\u1c89", "\u1c8a"])

@@ -4,12 +4,14 @@ import inspect
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from types import GenericAlias
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter, field_validator
+from pydantic_core import PydanticCustomError
 
 from coatcheck import (
     Bank,
@@ -23,6 +25,8 @@ from coatcheck import (
     mirror,
 )
 from coatcheck.errors import InvalidArgumentError, StoreUnavailableError
+from coatcheck.mirror._slots import Argument
+from coatcheck.mirror._written import written
 from coatcheck.stores import MemoryStore
 
 UNKNOWN = "art:00000000-0000-4000-8000-000000000005"
@@ -308,8 +312,8 @@ async def test_a_result_of_a_foreign_type_passes_unless_it_is_very_long(bank: Ba
     assert await owner.offload(plain) is plain
     assert await owner.offload(rude) is rude
     shown = await owner.offload(Big())
-    assert isinstance(shown, str)
-    assert len(shown) < 2_000
+    assert isinstance(shown, Envelope)
+    assert await bank.get(shown.pointer) == "r" * 300_000
 
 
 async def test_a_failure_is_offloaded_with_its_flag_and_its_end_in_sight(bank: Bank) -> None:
@@ -755,3 +759,305 @@ async def test_a_sync_tool_reaches_the_bank_inside_a_running_loop(bank: Bank) ->
 
     assert asyncio.get_running_loop().is_running()
     assert isinstance(mirror(rows, bank)(), Envelope)
+
+
+# --- what is hostile, odd or in the way ---
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_sync_tools_and_a_blocking_bank_can_be_used_to_shrink_a_result(
+    *, is_async: bool
+) -> None:
+    def big() -> str:
+        return "x" * 60_000
+
+    async def big_later() -> str:
+        return "x" * 60_000
+
+    async def later(text: str) -> str:
+        return text
+
+    with BlockingBank("memory:") as blocking:
+        inner = mirror(big, blocking)
+
+        def shrink(result: str) -> object:
+            text = f"{inner().size_bytes} {blocking.put(result).size_bytes}"
+            return later(text) if is_async else text
+
+        assert mirror(big, blocking, to_model_output=shrink)() == "60000 60000"
+        assert inspect.iscoroutinefunction(mirror(big_later, blocking, to_model_output=shrink))
+
+
+async def test_a_pointer_repeated_to_fill_memory_is_refused_and_nothing_is_fetched() -> None:
+    fetched: list[str] = []
+
+    class Counting(MemoryStore):
+        async def get(self, key: str) -> bytes | None:
+            payload = await super().get(key)
+            if payload is not None and len(payload) > 1_000_000:
+                fetched.append(key)
+            return payload
+
+    bank = Bank(Counting(), limits=Limits(cache_bytes=0))
+    once = 32 * 1024 * 1024 // 15
+    rows = [0] * (once // 2 - 1)  # its JSON: two bytes for each, and two brackets
+    pointer = (await bank.put(rows)).pointer
+    id_ = pointer.removeprefix("art:").replace("-", "")
+    other = (await bank.put("y" * once)).pointer
+
+    def tool(first: object, *more: object) -> int:
+        return len(str(first)) and len(more)
+
+    mirrored = mirror(tool, bank)
+
+    for arguments in ([pointer] * 17, [[pointer] * 17], [pointer, {"a": [f"zz-{id_}"] * 16}]):
+        with pytest.raises(InvalidArgumentError, match="repeats may add 33,554,432"):
+            mirrored(*arguments)
+    with pytest.raises(InvalidArgumentError, match="repeats may add 33,554,432"):
+        await Mirror(bank).resolve({"a": [pointer] * 10, "b": {"c": [other] * 8}})
+    assert fetched == []
+    assert mirrored([other] * 16, pointer) == 1
+    assert len(fetched) == 2
+
+
+@pytest.mark.parametrize("payload", ["text " * 300_000, b"\x00" * 1_500_000])
+async def test_what_no_tool_can_change_is_fetched_and_held_once(payload: object) -> None:
+    bank = Bank(MemoryStore(), limits=Limits(cache_bytes=0))
+    pointer = (await bank.put(payload)).pointer
+    seen: list[Any] = []
+
+    def tool(*items: Any) -> None:
+        seen.extend(items)
+
+    mirror(tool, bank)(pointer, pointer, pointer)
+
+    assert seen == [payload] * 3
+    assert seen[0] is seen[1] is seen[2]
+
+
+def shared(leaf: object, depth: int) -> object:
+    value = [leaf]
+    for _ in range(depth):
+        value = [value, value]
+    return value
+
+
+async def test_a_shared_structure_without_an_encoding_is_not_written_to_its_end(bank: Bank) -> None:
+    shown = await Mirror(bank).offload(shared(Foreign(), 60))
+
+    assert isinstance(shown, str)
+    assert len(shown) < 2_000
+    assert "The head of the output, which has no encoding" in shown
+    assert await artifacts(bank) == 0
+
+
+async def test_what_has_no_encoding_is_kept_as_text_where_it_is_very_long(bank: Bank) -> None:
+    value = [Foreign()] * 10_000
+
+    shown = await Mirror(bank).offload(value, "rows", "call_1")
+
+    assert isinstance(shown, Envelope)
+    assert await bank.get(shown.pointer) == repr(value)
+    not_kept = await Mirror(Bank(Full())).offload(value)
+    assert isinstance(not_kept, str)
+    assert 50_000 < len(not_kept) < 50_200
+    assert "was not kept" in not_kept
+
+
+@pytest.mark.parametrize("raised", [SystemExit, RuntimeError, RecursionError])
+async def test_what_a_repr_raises_is_not_raised_by_the_tool(
+    bank: Bank, raised: type[BaseException]
+) -> None:
+    class Rude:
+        def __repr__(self) -> str:
+            raise raised
+
+    value = [Rude(), {"k": Rude()}]
+
+    assert await Mirror(bank).offload(value) is value
+
+
+async def test_ctrl_c_in_a_repr_passes(bank: Bank) -> None:
+    class Stopped:
+        def __repr__(self) -> str:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mirror(lambda: [Stopped()], bank)()
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=5) | st.binary(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=4)
+            | st.dictionaries(st.text(max_size=3), inner, max_size=4)
+            | st.lists(inner, max_size=3).map(tuple)
+            | st.sets(st.integers(), max_size=3)
+            | st.frozensets(st.text(max_size=2), max_size=3)
+        ),
+        max_leaves=30,
+    ),
+    st.integers(0, 300),
+)
+def test_what_is_written_of_a_value_is_its_repr_up_to_the_limit(value: object, limit: int) -> None:
+    loop: list[object] = [value]
+    loop.append({"again": loop, "value": (value,)})
+
+    for each in (value, loop):
+        assert written(each, 1_000_000) == (repr(each), True)
+        assert written(each, limit) == (repr(each)[:limit], len(repr(each)) <= limit)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "Nowhere",
+        "not valid !!",
+        "typing.Missing",
+        "nomod.X",
+        "1/0",
+        "",
+        ...,
+        3,
+        [1, 2],
+        GenericAlias(list, ("No",)),
+    ],
+    ids=str,
+)
+async def test_a_hint_that_says_nothing_takes_nothing_from_its_neighbours(
+    bank: Bank, odd: object
+) -> None:
+    def tool(b: Bank, x: object, y: Verbatim[str], n: int) -> object:
+        return b, x, y, n
+
+    tool.__annotations__["x"] = odd
+    pointer = (await bank.put([1])).pointer
+    mirrored = mirror(tool, bank)
+
+    assert list(inspect.signature(mirrored).parameters) == ["x", "y", "n"]
+    assert mirrored(pointer, pointer, "7") == (bank, [1], pointer, 7)
+
+
+async def test_a_return_hint_that_does_not_resolve_is_of_no_account(bank: Bank) -> None:
+    def tool(n: int) -> object:
+        return n
+
+    tool.__annotations__["return"] = "Nowhere"
+
+    assert mirror(tool, bank)("7") == 7
+
+
+async def test_a_type_whose_hooks_fail_is_taken_as_it_is(bank: Bank) -> None:
+    class Failing:
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: object, of: object) -> Any:
+            raise ZeroDivisionError
+
+    def tool(thing: Failing, n: int) -> object:
+        return thing, n
+
+    thing = Failing()
+
+    assert mirror(tool, bank)(thing, "7") == (thing, 7)
+
+
+async def test_a_name_of_a_positional_only_parameter_is_free_for_another(bank: Bank) -> None:
+    def tool(a: str, /, *args: str, **kw: int) -> object:
+        return a, args, kw
+
+    mirrored = mirror(tool, bank)
+    pointer = (await bank.put(5)).pointer
+
+    assert mirrored("x", a="5") == ("x", (), {"a": 5})
+    assert mirrored("x", a=pointer) == ("x", (), {"a": 5})
+    assert mirrored("x", args="5", kw="6") == ("x", (), {"args": 5, "kw": 6})
+    with pytest.raises(InvalidArgumentError, match="argument 'a'"):
+        mirrored("x", a="no number")
+
+
+async def test_a_positional_only_parameter_is_injected_behind_ones_left_out(bank: Bank) -> None:
+    unset: Any = None
+
+    def tool(a: int = 1, bank: Bank = unset, b: int = 2, /, c: int = 3, *, d: int = 4) -> object:
+        return a, bank, b, c, d
+
+    mirrored = mirror(tool, bank)
+
+    assert mirrored() == (1, bank, 2, 3, 4)
+    assert mirrored("5") == (5, bank, 2, 3, 4)
+    assert mirrored("5", "6") == (5, bank, 6, 3, 4)
+    assert mirrored(c="7") == (1, bank, 2, 7, 4)
+    assert mirrored(5, 6, 7, d=8) == (5, bank, 6, 7, 8)
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+class Checked(BaseModel):
+    text: str
+
+    @field_validator("text")
+    @classmethod
+    def refuse(cls, text: str) -> str:
+        if text.startswith("own"):
+            raise PydanticCustomError("own_kind", text)  # pyright: ignore[reportArgumentType]
+        if text.startswith("assert"):
+            raise AssertionError(text)
+        raise ValueError(f"bad {text}")
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        (dict[str, int], {"key " + "SECRET" * 100_000: "x"}),
+        (Annotated[Cat | Dog, Field(discriminator="kind")], {"kind": "SECRET" * 100_000}),
+        (Checked, {"text": "SECRET" * 100_000}),
+        (Checked, {"text": "assert SECRET"}),
+        (Checked, {"text": "own SECRET"}),
+        (list[Checked], [{"text": "SECRET"}]),
+        (Literal[tuple(f"choice {number}" for number in range(1_000))], "x"),
+    ],
+)
+async def test_a_refusal_is_short_and_quotes_no_value(
+    bank: Bank, declared: Any, value: object
+) -> None:
+    def tool(x: object) -> object:
+        return x
+
+    tool.__annotations__["x"] = declared
+
+    with pytest.raises(InvalidArgumentError, match="argument 'x'") as caught:
+        mirror(tool, bank)(value)
+
+    said = str(caught.value)
+    assert len(said) < 900
+    assert said.count("SECRET") <= 80 // 6  # the head of a key tells where
+
+
+async def test_the_name_of_an_argument_is_cut_where_it_is_refused(bank: Bank) -> None:
+    def tool(**named: int) -> object:
+        return named
+
+    with pytest.raises(InvalidArgumentError) as caught:
+        mirror(tool, bank)(**{"n" * 100_000: "no number"})
+
+    assert len(str(caught.value)) < 300
+
+
+async def test_a_place_knows_the_keys_that_lead_to_it() -> None:
+    nested: list[Any] = [UNKNOWN]
+    for _ in range(50_000):
+        nested = [nested]
+
+    (slot,) = Argument(nested).slots
+    flat = Argument({"a": [1, {"b": (UNKNOWN,), "c": UNKNOWN}], "d": UNKNOWN})
+
+    assert slot.path == (0,) * 50_001
+    assert {slot.path for slot in flat.slots} == {("a", 1, "c"), ("d",)}
+    assert Argument(UNKNOWN).slots[0].path == ()

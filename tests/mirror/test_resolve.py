@@ -133,3 +133,33 @@ async def test_a_schema_that_refers_to_itself_ends(owner: Mirror) -> None:
     assert owner.schema({"properties": {"x": {"$ref": "#/no/where"}}}) == {
         "properties": {"x": {"$ref": "#/no/where"}}
     }
+
+
+ODD: list[object] = [None, 5, "array", [], [None], [{}], {}, {"x": None}, True, [["array"]]]
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["type", "properties", "anyOf", "oneOf", "allOf", "$ref", "items", "prefixItems", "title"],
+)
+@pytest.mark.parametrize("odd", ODD)
+async def test_a_schema_of_any_shape_is_read(owner: Mirror, word: str, odd: object) -> None:
+    pointer = (await owner.bank.put({"a": 1})).pointer
+    inner = {"properties": {"x": {word: odd}}}
+    schemas: list[dict[str, Any]] = [{word: odd}, inner, {"properties": {"x": {"anyOf": [inner]}}}]
+
+    for schema in schemas:
+        wider = owner.schema(schema)
+        assert set(wider) == set(schema)
+        for arguments in ({"x": pointer}, {"x": {"x": pointer}}, {"x": [pointer]}):
+            resolved = await owner.resolve(arguments, schema)
+            assert pointer not in str(resolved)
+
+
+async def test_what_is_no_schema_is_left_as_it_is(owner: Mirror) -> None:
+    schema: dict[str, Any] = {
+        "properties": {"a": {"type": None}, "b": {"anyOf": None}, "c": {"type": [{}, 5]}, "d": 7}
+    }
+
+    assert owner.schema(schema) == schema
+    assert owner.schema({"properties": None}) == {"properties": None}

@@ -24,6 +24,13 @@ def tools(bank: Bank) -> dict[str, Tool]:
     return {tool.name: tool for tool in [*retrieval_tools(bank), *artifact_tools(bank)]}
 
 
+def nested(depth: int) -> object:
+    value: object = {}
+    for _ in range(depth):
+        value = {"a": [value]}
+    return value
+
+
 async def reply(bank: Bank, tool_name: str, /, **arguments: object) -> Any:
     return json.loads(await tools(bank)[tool_name].call(arguments))
 
@@ -295,3 +302,71 @@ def test_a_failure_is_its_json() -> None:
 
     assert failure == Failure("store-unavailable", "The store is unavailable: gone.", failure.hint)
     assert json.loads(str(failure)) == failure.to_wire()
+
+
+@pytest.mark.parametrize("name", ["artifactId", "offset", "limit", "search", "colour"])
+@pytest.mark.parametrize(
+    "value",
+    [10**5_000, -(10**5_000), nested(100_000), [0] * 1_000_000],
+    ids=["great", "negative", "deep", "long"],
+)
+async def test_no_argument_is_too_large_to_be_answered(
+    bank: Bank, name: str, value: object
+) -> None:
+    await bank.put(TEXT, name="it")
+    (tool,) = retrieval_tools(bank)
+
+    answer = await tool.call({"artifactId": "it", name: value})
+
+    assert len(answer) < 250_000
+    assert "Traceback" not in answer
+    if not isinstance(value, int) or value < 0:
+        assert json.loads(answer)["error"] == "invalid-argument"
+
+
+@pytest.mark.parametrize("nothing", ["", " \n", "{}"])
+async def test_no_text_is_no_arguments(bank: Bank, nothing: str) -> None:
+    assert await tools(bank)["listArtifacts"].call(nothing) == "[]"
+    failure = json.loads(await tools(bank)["retrieve_context"].call(nothing))
+    assert failure["message"] == "artifactId is required"
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (ConnectionError("redis://user:secret@host refused"), "ConnectionError"),
+        (TimeoutError(), "TimeoutError"),
+        (OSError(28, "/secret/path is full"), "No space left on device"),
+    ],
+)
+async def test_what_a_strangers_store_raises_is_told_as_an_outage(
+    raised: OSError, told: str
+) -> None:
+    class Out(MemoryStore):
+        async def get(self, key: str) -> bytes | None:
+            raise raised
+
+        async def put(self, key: str, payload: bytes) -> None:
+            raise raised
+
+    bank = Bank(Out())
+
+    for failure in (
+        await reply(bank, "retrieve_context", artifactId=UNKNOWN),
+        await reply(bank, "retrieve_context", artifactId=UNKNOWN, search="x"),
+        await reply(bank, "getArtifact", pointerOrName=UNKNOWN),
+        await reply(bank, "storeArtifact", name="n", value="x"),
+        await reply(bank, "listArtifacts"),
+    ):
+        assert failure["error"] == "store-unavailable"
+        assert told in failure["message"]
+        assert "secret" not in str(failure)
+
+
+async def test_a_mistake_of_a_strangers_store_is_no_outage() -> None:
+    class Wrong(MemoryStore):
+        async def get(self, key: str) -> bytes | None:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await reply(Bank(Wrong()), "getArtifact", pointerOrName=UNKNOWN)

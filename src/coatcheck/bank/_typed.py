@@ -5,10 +5,24 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin
 
 from ..content import dumps, loads
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, shown
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+_PLACE_PARTS = 8
+_WHY_CHARS = 200
+# Errors of pydantic whose text holds a part of the value, or what someone's validator said.
+_QUOTING = frozenset(
+    {
+        "assertion_error",
+        "get_attribute_error",
+        "iteration_error",
+        "mapping_type",
+        "union_tag_invalid",
+        "value_error",
+    }
+)
 
 
 def as_declared(value: object, declared: object) -> object:
@@ -69,11 +83,21 @@ def fit(adapter: "TypeAdapter[Any]", candidates: Iterable[object], what: str) ->
     if first is None:
         raise ValueError("there was no candidate")
     worst = first.errors(include_input=False, include_url=False, include_context=False)[0]
-    where = "".join(f"[{part!r}]" for part in worst["loc"])
+    where = "".join(f"[{shown(part)}]" for part in worst["loc"][:_PLACE_PARTS])
+    more = "…" if len(worst["loc"]) > _PLACE_PARTS else ""
     raise InvalidArgumentError(
-        f"{what}{where} does not fit its type: {worst['msg']}",
+        f"{what}{where}{more} does not fit its type: {_why(worst['type'], worst['msg'])}",
         "Pass a value, or a pointer to one, of the declared type.",
     ) from None
+
+
+def _why(kind: str, message: str) -> str:
+    """Return what is wrong, in pydantic's words unless they may be of the value."""
+    from pydantic_core.core_schema import ErrorType
+
+    is_own = kind not in get_args(ErrorType)
+    words = kind.replace("_", " ") if is_own or kind in _QUOTING else message
+    return words if len(words) <= _WHY_CHARS else f"{words[:_WHY_CHARS]}…"
 
 
 def _bare(declared: object) -> object:

@@ -98,9 +98,11 @@ def quoted(text: str, limit_chars: int, *, from_end: bool = False) -> str:
     >>> quoted("a`\nb", 3)
     '`a\\x60\\n`…'
     """
-    shown = _without_escapes(text)
+    wanted = head_chars(limit_chars)
+    near = text[max(0, len(text) - wanted) :] if from_end else text[:wanted]
+    shown = _without_escapes(near)
     part = _last_clusters(shown, limit_chars) if from_end else whole_clusters(shown, limit_chars)
-    mark = "…" if len(part) < len(shown) else ""
+    mark = "…" if len(part) < len(shown) or len(near) < len(text) else ""
     inside = _UNQUOTABLE.sub(_escape, part)
     return f"{mark}`{inside}`" if from_end else f"`{inside}`{mark}"
 

@@ -1,16 +1,11 @@
 """Literal search in a payload's text, window by window. Regular expressions do not live here."""
 
-import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import accumulate, islice
-from typing import Any, Generic, Protocol, TypeVar, cast
-
-import stringzilla
+from time import thread_time
 
 from ..errors import InvalidArgumentError, shown
 from ..records import Match, Matches
+from ._find import decoded, encoded, finders
 from ._index import BLOCK_CHARS, Index, count_chars, count_newlines, skip_chars
 
 NEEDLE_CHARS = 200
@@ -21,33 +16,15 @@ SNIPPET_CHARS = 120
 """Most characters shown on each side of a hit."""
 
 _WINDOW_BLOCKS = 16
+_DENSE_WINDOW_BLOCKS = 4
+_SHORT_CHARS = 3
+"""Longest needle of which so many hits may stand in a window that it must be smaller."""
+_SLICE_BYTES = 262_144
+_SLOW_SECONDS = 0.01
+"""A slice that takes longer is below 26 MB/s, of several GB/s that are usual."""
+_HIT_SECONDS = 1e-6
+"""What each hit adds, however they are found."""
 _SNIPPET_BYTES = 4 * SNIPPET_CHARS
-_HITS_AT_ONCE = 65_536
-
-# Letters whose case pairs are younger than Unicode 14. stringzilla folds them, `str.casefold`
-# does so or not by Python's version: a needle that touches them takes the slow, exact path.
-_UNSETTLED = re.compile(
-    "[\u019b\u0264\u1c89\u1c8a\ua7cb-\ua7dc\U00010d50-\U00010d85\U00016ea0-\U00016ed3]"
-)
-
-
-_LOWER = bytes(range(256)).lower()
-
-
-class _Piece(Protocol):
-    """A part of a text, as stringzilla gives it: a view, whose place is known by its address."""
-
-    def __len__(self) -> int: ...
-    def offset_within(self, larger: "_Piece", /) -> int: ...
-
-
-# stringzilla ships no type hints.
-_view = cast("Callable[[memoryview], _Piece]", stringzilla.Str)
-_uncased_matches = cast(
-    "Callable[[_Piece, bytes], Iterator[_Piece]]", stringzilla.utf8_uncased_matches
-)
-_translate = cast("Callable[[memoryview, bytes], bytes]", stringzilla.translate)
-_split = cast("Callable[[_Piece, bytes], Iterator[_Piece]]", stringzilla.split_iter)
 
 
 class Search:
@@ -88,7 +65,9 @@ class Search:
         ignore_case: bool = True,  # noqa: FBT001, FBT002 - the order of the wire's arguments
         *,
         _block_chars: int = BLOCK_CHARS,
-        _window_blocks: int = _WINDOW_BLOCKS,
+        _window_blocks: int | None = None,
+        _slice_bytes: int = _SLICE_BYTES,
+        _clock: Callable[[], float] = thread_time,
     ) -> None:
         _check_needle(needle)
         _check_whole("offset", offset, 0)
@@ -99,10 +78,15 @@ class Search:
         self._index = index
         self._offset = offset
         self._limit = min(limit, MATCHES_PER_CALL)
-        self._find = _finder(needle, ignore_case=ignore_case, is_ascii=index.is_ascii)
+        self._find, self._steady = finders(needle, ignore_case=ignore_case, is_ascii=index.is_ascii)
+        self._slice_bytes = _slice_bytes
+        self._clock = _clock
         # A character takes up to three times the bytes of its folding: the Kelvin sign and k.
-        self._reach_bytes = 3 * max(len(_encode(needle)), len(_encode(needle.casefold()))) + 8
+        self._reach_bytes = 3 * max(len(encoded(needle)), len(encoded(needle.casefold()))) + 8
         self._block_chars = _block_chars
+        if _window_blocks is None:
+            is_short = len(needle) <= _SHORT_CHARS
+            _window_blocks = _DENSE_WINDOW_BLOCKS if is_short else _WINDOW_BLOCKS
         self._window_blocks = _window_blocks
         self._first_block = offset // _block_chars
         chars_left = index.length_chars - self._first_block * _block_chars
@@ -138,10 +122,15 @@ class Search:
         cursor = _Cursor(data, begin, chars, newlines)
         if self._fed == 0:
             begin = skip_chars(data, self._offset - chars, begin)
-        # A hit of the window before may reach over the border, even over whole windows.
-        begin = max(begin, self._next_byte - start)
-        if begin < core_end:
-            self._scan(cursor, begin, core_end, start)
+        while begin < core_end:
+            stop = core_end
+            if self._steady is not None:
+                stop = min(core_end, skip_chars(data, 0, min(begin + self._slice_bytes, core_end)))
+            # A hit of the slice before may reach over the border, even over whole windows.
+            begin = max(begin, self._next_byte - start)
+            if begin < stop:
+                self._scan_timed(cursor, begin, stop, start)
+            begin = stop
         self._fed += 1
 
     def result(self) -> Matches:
@@ -159,6 +148,17 @@ class Search:
             truncated=self._next_offset is not None,
             next_search_offset=self._next_offset,
         )
+
+    def _scan_timed(self, cursor: "_Cursor", begin: int, stop: int, start: int) -> None:
+        """Scan a slice, and give up for good a way to find that is slow on this text."""
+        if self._steady is None:
+            self._scan(cursor, begin, stop, start)
+            return
+        began, found = self._clock(), self._total
+        self._scan(cursor, begin, stop, start)
+        usual_seconds = _SLOW_SECONDS + (self._total - found) * _HIT_SECONDS
+        if self._clock() - began > usual_seconds:
+            self._find, self._steady = self._steady, None
 
     def _scan(self, cursor: "_Cursor", begin: int, core_end: int, start: int) -> None:
         """Count the hits that begin in ``[begin, core_end)``, and keep the first ones."""
@@ -182,9 +182,9 @@ class Search:
             return
         data = cursor.data
         before_start = skip_chars(data, 0, max(0, first - _SNIPPET_BYTES))
-        before = _decode(data[before_start:first])[-SNIPPET_CHARS:]
-        after = _decode(data[last : skip_chars(data, SNIPPET_CHARS, last)])
-        snippet = before + _decode(data[first:last]) + after
+        before = decoded(data[before_start:first])[-SNIPPET_CHARS:]
+        after = decoded(data[last : skip_chars(data, SNIPPET_CHARS, last)])
+        snippet = before + decoded(data[first:last]) + after
         match = Match(cursor.chars, cursor.newlines + 1, cursor.chars - len(before), snippet)
         self._matches.append(match)
 
@@ -215,94 +215,6 @@ class _Cursor:
         self._byte = byte
 
 
-_Found = TypeVar("_Found")
-
-
-class _Hits(Generic[_Found]):
-    """Hits in order. Their places are looked up one by one: most hits are only counted."""
-
-    def __init__(self, found: list[_Found], span: Callable[[_Found], tuple[int, int]]) -> None:
-        self._found = found
-        self._span = span
-
-    def span(self, number: int) -> tuple[int, int]:
-        return self._span(self._found[number])
-
-    def count_before(self, stop: int) -> int:
-        """Return how many hits begin before byte `stop`."""
-        count = len(self._found)
-        while count and self.span(count - 1)[0] >= stop:
-            count -= 1
-        return count
-
-
-_Finder = Callable[[memoryview], Iterator[_Hits[Any]]]
-
-
-def _finder(needle: str, *, ignore_case: bool, is_ascii: bool) -> _Finder:
-    if not ignore_case:
-        return partial(_find_exact, _encode(needle))
-    if is_ascii:
-        return partial(_find_lowered, _encode(needle.casefold()))
-    if _UNSETTLED.search(needle + needle.casefold()):
-        return partial(_find_folded, needle.casefold())
-    return partial(_find_uncased, _encode(needle))
-
-
-def _find_uncased(needle: bytes, text: memoryview) -> Iterator[_Hits[_Piece]]:
-    whole = _view(text)
-
-    def span(hit: _Piece) -> tuple[int, int]:
-        start = hit.offset_within(whole)
-        return start, start + len(hit)
-
-    hits = _uncased_matches(whole, needle)
-    while found := list(islice(hits, _HITS_AT_ONCE)):
-        yield _Hits(found, span)
-
-
-def _find_exact(needle: bytes, text: memoryview) -> Iterator[_Hits[_Piece]]:
-    whole = _view(text)
-
-    def span(piece: _Piece) -> tuple[int, int]:
-        start = piece.offset_within(whole) + len(piece)
-        return start, start + len(needle)
-
-    # A hit lies behind each piece but the last.
-    pieces = _split(whole, needle)
-    found = list(islice(pieces, _HITS_AT_ONCE))
-    while found:
-        following = list(islice(pieces, _HITS_AT_ONCE))
-        yield _Hits(found if following else found[:-1], span)
-        found = following
-
-
-def _find_lowered(needle: bytes, text: memoryview) -> Iterator[_Hits[_Piece]]:
-    """Find in ASCII, where folding is lower case: as quick for ``ss`` as for other needles."""
-    return _find_exact(needle, memoryview(_translate(text, _LOWER)))
-
-
-def _find_folded(needle: str, text: memoryview) -> Iterator[_Hits[tuple[int, int]]]:
-    """Find by `str.casefold` itself, character by character: exact, and slow."""
-    chars = _decode(text)
-    folded = [char.casefold() for char in chars]
-    fold_starts = list(accumulate(map(len, folded), initial=0))
-    byte_starts = list(accumulate((len(_encode(char)) for char in chars), initial=0))
-    whole = "".join(folded)
-    hits: list[tuple[int, int]] = []
-    found = whole.find(needle)
-    while found >= 0:
-        first = bisect_right(fold_starts, found) - 1
-        behind = bisect_left(fold_starts, found + len(needle))
-        hits.append((byte_starts[first], byte_starts[behind]))
-        found = whole.find(needle, fold_starts[behind])
-    yield _Hits(hits, _itself)
-
-
-def _itself(span: tuple[int, int]) -> tuple[int, int]:
-    return span
-
-
 def _check_needle(needle: object) -> None:
     if isinstance(needle, str) and 1 <= len(needle) <= NEEDLE_CHARS:
         return
@@ -316,11 +228,3 @@ def _check_whole(name: str, value: object, least: int) -> None:
         return
     message = f"{name} is a whole number, {least} or more, got {shown(value)}."
     raise InvalidArgumentError(message, f"Leave {name} out, or give {least} or more.")
-
-
-def _decode(text: bytes | memoryview) -> str:
-    return str(text, "utf-8", "surrogatepass")
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")

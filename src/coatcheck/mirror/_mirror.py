@@ -132,7 +132,8 @@ def mirror(
     For any framework: name, docstring and signature are those of `fn`, but for annotations
     that also let a pointer in. Sync stays sync. Arguments are validated once, as the declared
     types, after pointers are resolved; parameters of type `Bank` get the bank and are hidden;
-    `Verbatim` ones get pointers as text. What `fn` raises passes through.
+    `Verbatim` ones get pointers as text. What `fn` raises passes through; an argument that is
+    missing or that it does not know is a `TypeError`, as without us.
 
     Args:
         fn: A function, method or other callable, sync or async.

@@ -93,7 +93,11 @@ class MirroredTool:
             if type(result) not in _PLAIN_TYPES and inspect.isawaitable(result):
                 return self._shown_later(result)
             if self._to_model_output is not None:
-                result = portal().run(self._model_output(result))
+                # In the caller's thread: on the portal's, a sync tool called in it would wait
+                # for itself.
+                result = self._to_model_output(result)
+                if inspect.isawaitable(result):
+                    result = portal().run(_awaited(result))
             decided = self._offloader.decide(result, self._name, self._limit_bytes)
             if not isinstance(decided, Encoding):
                 return decided
@@ -142,6 +146,10 @@ class MirroredTool:
         named.__signature__ = self._parameters.signature
         named.__annotations__ = self._parameters.annotations
         return mirrored
+
+
+async def _awaited(result: Awaitable[object]) -> object:
+    return await result
 
 
 def _is_async(fn: Callable[..., object]) -> bool:

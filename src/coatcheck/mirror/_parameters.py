@@ -1,8 +1,10 @@
 """The parameters of a mirrored function: which take pointers, and as what they arrive."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -16,9 +18,10 @@ from typing import (
 )
 
 from ..bank import Bank, as_text, fit, parsed, readings
+from ..errors import shown
 from ..records import is_pointer
 from ._schema import POINTER_PATTERN, POINTER_SCHEMA, takes_structure
-from ._slots import Argument
+from ._slots import Argument, fetch_all
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -112,6 +115,13 @@ class Parameters:
             if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         )
 
+        # A positional-only name is free for one of `**kwargs`.
+        self._named = {
+            name: self._parameters[name]
+            for name, parameter in self.signature.parameters.items()
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        }
+
     @property
     def annotations(self) -> dict[str, object]:
         """What a model is told, by name, as in ``__annotations__``."""
@@ -128,7 +138,7 @@ class Parameters:
             if not parameter.is_settled(value):
                 return False
         for name, value in kwargs.items():
-            named = self._parameters.get(name)
+            named = self._named.get(name)
             if named is None or not named.is_settled(value):
                 return False
         return True
@@ -143,6 +153,7 @@ class Parameters:
         call = BoundCall(inspect.BoundArguments(self._signature, dict(self._injected)))  # pyright: ignore[reportArgumentType]
         for name, value in bound.arguments.items():
             call.take(name, self.signature.parameters[name].kind, self._parameters[name], value)
+        call.fill_up(self._injected)
         return call
 
 
@@ -184,16 +195,26 @@ class BoundCall:
             else:
                 self._taken.append(_Taken(label, parameter, Argument(item), container, key))
 
+    def fill_up(self, injected: Collection[str]) -> None:
+        """Give defaults to what stands left out before an injected positional-only parameter."""
+        waiting: list[inspect.Parameter] = []
+        for name, parameter in self._bound.signature.parameters.items():
+            if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY:
+                break
+            if name in injected:
+                self._bound.arguments.update({each.name: each.default for each in waiting})
+                waiting.clear()
+            elif name not in self._bound.arguments:
+                waiting.append(parameter)
+
     @property
     def has_pointers(self) -> bool:
         """Whether any argument names an artifact."""
         return any(taken.argument.slots for taken in self._taken)
 
     async def fetch(self, bank: Bank) -> None:
-        """Fetch what the pointers stand for. Raises as `Argument.fetch`."""
-        for taken in self._taken:
-            if taken.argument.slots:
-                await taken.argument.fetch(bank)
+        """Fetch what the pointers stand for. Raises as `fetch_all`."""
+        await fetch_all(bank, [taken.argument for taken in self._taken if taken.argument.slots])
 
     def arrived(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments as their declared types.
@@ -202,7 +223,7 @@ class BoundCall:
             InvalidArgumentError: One does not fit. The function was not called.
         """
         for taken in self._taken:
-            what = f"argument {taken.name!r}"
+            what = f"argument {shown(taken.name)}"
             taken.container[taken.key] = taken.parameter.arrived(taken.argument, what)
         return self._bound.args, self._bound.kwargs
 
@@ -211,10 +232,19 @@ def _hints(function: Callable[..., object]) -> dict[str, object]:
     target = function if inspect.isroutine(function) else getattr(function, "func", function)
     if not inspect.isroutine(target):
         target = type(target).__call__
-    try:
-        return get_type_hints(target, include_extras=True)
-    except (NameError, TypeError):
-        return {}  # Annotations that do not resolve say nothing; the values pass as they are.
+    annotations = cast("dict[str, object]", getattr(target, "__annotations__", None) or {})
+    target = inspect.unwrap(cast("Callable[..., object]", target))
+    hints: dict[str, object] = {}
+    for name, annotation in annotations.items():
+        alone = SimpleNamespace(
+            __annotations__={name: annotation},
+            __globals__=getattr(target, "__globals__", {}),
+            __type_params__=getattr(target, "__type_params__", ()),
+        )
+        # One that does not resolve says nothing, and takes nothing from its neighbours.
+        with suppress(Exception):
+            hints.update(get_type_hints(alone, include_extras=True))
+    return hints
 
 
 def _declared_in(parameter: inspect.Parameter) -> object:
@@ -227,7 +257,6 @@ def _is_type_in(hint: object, inject: Mapping[type, object]) -> bool:
 
 def _parameter(declared: object) -> Parameter:
     from pydantic import TypeAdapter
-    from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
     if get_origin(declared) is Annotated and any(
         isinstance(mark, _Verbatim) for mark in get_args(declared)
@@ -238,10 +267,11 @@ def _parameter(declared: object) -> Parameter:
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", declared))
         schema = adapter.json_schema()
-    except (PydanticUserError, PydanticSchemaGenerationError):
+        advertised = _advertised(declared, schema)
+    except Exception:  # noqa: BLE001 - pydantic, and what a type does in its hooks, raise anything
         return Parameter(Any, _foreign(), None, None)
     exact = next((scalar for scalar in _SCALARS if declared is scalar), None)
-    return Parameter(declared, _advertised(declared, schema), exact, adapter)
+    return Parameter(declared, advertised, exact, adapter)
 
 
 def _advertised(declared: object, schema: Mapping[str, Any]) -> object:

@@ -1,7 +1,7 @@
 """JSON schemas of tools: what they say of a parameter, and how a pointer is let in."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 POINTER_PATTERN = "^(art:|[a-z][a-z0-9]{1,15}-)[0-9a-f-]{32,36}"
 POINTER_SCHEMA: Mapping[str, object] = {"type": "string", "pattern": POINTER_PATTERN}
@@ -19,7 +19,7 @@ def widened(schema: Mapping[str, Any]) -> dict[str, Any]:
     changed. Scalars accept a pointer too, but say nothing of it: each word is paid for on
     every call.
     """
-    properties: Mapping[str, Any] = schema.get("properties", {})
+    properties = _mapping(schema.get("properties"))
     wider = {name: _wider(node, schema) for name, node in properties.items()}
     return {**schema, "properties": wider} if properties else dict(schema)
 
@@ -28,8 +28,9 @@ def schema_types(node: object, root: Mapping[str, Any]) -> set[str]:
     """Return the JSON types that a schema node names, through `anyOf` and local references."""
     types: set[str] = set()
     for part in _alternatives(node, root):
-        named = part.get("type", ())
-        types.update([named] if isinstance(named, str) else cast("list[str]", named))
+        named = part.get("type")
+        several = [named] if isinstance(named, str) else _listed(named)
+        types.update(type_ for type_ in several if isinstance(type_, str))
         if "properties" in part:
             types.add("object")
         if "items" in part or "prefixItems" in part:
@@ -45,7 +46,7 @@ def schema_at(node: object, path: tuple[object, ...], root: Mapping[str, Any]) -
             if isinstance(step, int):
                 inner = part.get("items", inner)
             else:
-                inner = part.get("properties", {}).get(step, inner)
+                inner = _mapping(part.get("properties")).get(step, inner)
         node = inner
     return node
 
@@ -70,7 +71,20 @@ def _alternatives(node: object, root: Mapping[str, Any]) -> Iterator[Mapping[str
                 target = cast("Any", target).get(step) if isinstance(target, Mapping) else None
             waiting.append(target)
         for word in ("anyOf", "oneOf", "allOf"):
-            waiting.extend(known.get(word, ()))
+            waiting.extend(_listed(known.get(word)))
+
+
+def _mapping(value: object) -> Mapping[Any, Any]:
+    """Return what should be a mapping, empty where a schema's author wrote something else."""
+    return value if _is_mapping(value) else {}
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(value, Mapping)
+
+
+def _listed(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def _wider(node: object, root: Mapping[str, Any]) -> object:

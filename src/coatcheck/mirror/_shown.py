@@ -5,6 +5,7 @@ from dataclasses import replace
 from ..content import (
     Encoding,
     dumps,
+    encode,
     encoded_size,
     has_surrogates,
     head_chars,
@@ -14,12 +15,16 @@ from ..content import (
 )
 from ..errors import UnencodableValueError
 from ..records import Envelope
+from ._written import written
 
 WHOLE_CHARS = 200_000
 """Longest text that is shown whole where it could not be kept."""
 
 _EDGE_CHARS = 25_000
 _REPR_EDGE_CHARS = 400
+_ENDLESS_CHARS = 20_000
+_WRITTEN_CHARS = 16_000_000
+"""Longest text that is written of a value without an encoding."""
 
 _FLOOR = Envelope(
     pointer="art:00000000-0000-4000-8000-000000000000",
@@ -75,19 +80,26 @@ def unkept(value: object) -> object:
         if size_bytes <= WHOLE_CHARS:
             return value
         return f"[{size_bytes:,} bytes of binary output, not shown; they were not kept]"
-    text = value if isinstance(value, str) else dumps(value).decode("utf-8", "surrogatepass")
+    try:
+        text = value if isinstance(value, str) else dumps(value).decode("utf-8", "surrogatepass")
+    except UnencodableValueError:
+        text, _ = written(value, _WRITTEN_CHARS)
     return in_part(text, _EDGE_CHARS, "The output") if len(text) > WHOLE_CHARS else value
 
 
 def unencodable(value: object, error: UnencodableValueError) -> object:
-    """Return a result that has no encoding: itself, unless it has no end or is very long."""
-    try:
-        text = repr(value)
-    except Exception as failure:  # noqa: BLE001 - a tool's own class may raise anything
-        text = f"<{type(value).__name__}, whose repr raised {type(failure).__name__}>"
-    if not error.endless and len(text) <= WHOLE_CHARS:
-        return value
-    return in_part(text, _REPR_EDGE_CHARS, f"The output has no encoding ({error.reason}) and")
+    """Return what to show of a result that has no encoding.
+
+    Itself; above 200,000 characters, what Python writes of it, to be kept as text; in part
+    what has no end.
+    """
+    text, is_whole = written(value, _ENDLESS_CHARS if error.endless else _WRITTEN_CHARS)
+    what = f"The output has no encoding ({error.reason}) and"
+    if not is_whole:
+        what = f"The head of the output, which has no encoding ({error.reason}),"
+    elif not error.endless:
+        return value if len(text) <= WHOLE_CHARS else encode(text, "text/plain")
+    return in_part(text, _REPR_EDGE_CHARS, what)
 
 
 def in_part(text: str, edge_chars: int, what: str) -> str:

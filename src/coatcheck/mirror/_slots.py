@@ -1,11 +1,18 @@
 """Where pointers stand among the arguments of a call, and what is put in their place."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 from ..bank import Bank
+from ..errors import InvalidArgumentError
 from ..records import Pointer, is_pointer
+
+_REPEATED_BYTES = 32 * 1024 * 1024
+
+_Trail: TypeAlias = "tuple[_Trail, object] | None"
+"""The key of a place, behind the keys that lead there: shared, as an argument may be deep."""
 
 
 @dataclass(slots=True)
@@ -14,10 +21,20 @@ class Slot:
 
     container: Any
     key: Hashable
-    path: tuple[object, ...]
+    trail: "_Trail"
     pointer: str
     found: object = None
     """What stands behind the pointer, as it was put, once fetched."""
+
+    @property
+    def path(self) -> tuple[object, ...]:
+        """The keys that lead to the place, from the outside in."""
+        keys: list[object] = []
+        trail = self.trail
+        while trail is not None:
+            trail, key = trail
+            keys.append(key)
+        return tuple(reversed(keys))
 
 
 class Argument:
@@ -32,7 +49,7 @@ class Argument:
         self._root: list[object] = [value]
         self.slots: list[Slot] = []
         if is_pointer(value):
-            self.slots.append(Slot(self._root, 0, (), str(value)))
+            self.slots.append(Slot(self._root, 0, None, str(value)))
         elif _holds_pointer(value):
             self._copy()
 
@@ -48,37 +65,24 @@ class Argument:
 
     def _copy(self) -> None:
         copies: dict[int, Any] = {}
-        waiting: list[tuple[Any, Hashable, tuple[object, ...]]] = [(self._root, 0, ())]
+        waiting: list[tuple[Any, Hashable, _Trail]] = [(self._root, 0, None)]
         while waiting:
-            container, key, path = waiting.pop()
+            container, key, trail = waiting.pop()
             value = container[key]
             if _is_container(value):
                 if id(value) not in copies:
                     copies[id(value)] = copy = value.copy()
-                    waiting.extend((copy, inner, (*path, inner)) for inner in _keys(copy))
+                    waiting.extend((copy, inner, (trail, inner)) for inner in _keys(copy))
                 container[key] = copies[id(value)]
             elif is_pointer(value):
-                self.slots.append(Slot(container, key, path, str(value)))
+                self.slots.append(Slot(container, key, trail, str(value)))
 
     async def fetch(self, bank: Bank) -> None:
         """Put what each pointer stands for in its place.
 
-        Each place gets an object of its own, so that a tool may change one. A text with a
-        prefix that nobody registered is no pointer unless something stands behind it.
-
-        Raises:
-            UnknownPointerError, ExpiredPointerError: Nothing stands behind a pointer.
-            StoreError: The store failed.
+        Raises as `fetch_all`.
         """
-        kept: list[Slot] = []
-        for slot in self.slots:
-            prefix = Pointer.parse(slot.pointer).prefix
-            if not await bank.knows_prefix(prefix) and await bank.find(slot.pointer) is None:
-                continue
-            slot.found = await bank.get(slot.pointer)
-            kept.append(slot)
-        self.slots = kept
-        self.fill(lambda slot: slot.found)
+        await fetch_all(bank, [self])
 
     def fill(self, reading: Callable[[Slot], object]) -> object:
         """Put `reading` of each slot in its place, and return the argument."""
@@ -92,6 +96,57 @@ class Argument:
             for slot in self.slots:
                 slot.container[slot.key] = reading(slot.found)
             yield self.value
+
+
+async def fetch_all(bank: Bank, arguments: Sequence[Argument]) -> None:
+    """Put what each pointer of one call stands for in its place.
+
+    Each place gets an object of its own, so that a tool may change one. A text with a
+    prefix that nobody registered is no pointer unless something stands behind it.
+
+    Raises:
+        UnknownPointerError, ExpiredPointerError: Nothing stands behind a pointer.
+        InvalidArgumentError: Pointers are repeated beyond 32 MiB.
+        StoreError: The store failed.
+    """
+    for argument in arguments:
+        kept = [slot for slot in argument.slots if await _is_ours(bank, slot.pointer)]
+        argument.slots = kept
+    slots = [slot for argument in arguments for slot in argument.slots]
+    await _check_repeats(bank, slots)
+    unchanging: dict[str, object] = {}
+    for slot in slots:
+        slot.found = unchanging.get(slot.pointer)
+        if slot.found is None:
+            slot.found = await bank.get(slot.pointer)
+        if isinstance(slot.found, str | bytes):
+            unchanging[slot.pointer] = slot.found
+    for argument in arguments:
+        argument.fill(lambda slot: slot.found)
+
+
+async def _is_ours(bank: Bank, pointer: str) -> bool:
+    prefix = Pointer.parse(pointer).prefix
+    return await bank.knows_prefix(prefix) or await bank.find(pointer) is not None
+
+
+async def _check_repeats(bank: Bank, slots: Sequence[Slot]) -> None:
+    """Refuse a short call that would take much memory: one payload, in many places."""
+    repeated_bytes = 0
+    sizes: dict[str, int] = {}
+    places = Counter(Pointer.parse(slot.pointer).id for slot in slots)
+    for slot in slots:
+        id_ = Pointer.parse(slot.pointer).id
+        if places[id_] > 1 and id_ not in sizes:
+            artifact = await bank.find(slot.pointer)
+            sizes[id_] = 0 if artifact is None else artifact.size_bytes
+            repeated_bytes += sizes[id_] * (places[id_] - 1)
+    if repeated_bytes > _REPEATED_BYTES:
+        raise InvalidArgumentError(
+            f"the same pointers given again add {repeated_bytes:,} bytes to this call; repeats"
+            f" may add {_REPEATED_BYTES:,}",
+            "Give each large pointer once in a call.",
+        )
 
 
 def _holds_pointer(value: object) -> bool:

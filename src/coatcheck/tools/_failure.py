@@ -1,10 +1,11 @@
 """Errors as a model reads them. The one place where an error becomes a reply."""
 
 import json
+import os
 from dataclasses import dataclass
 
 from ..content import visible
-from ..errors import CoatcheckError
+from ..errors import CoatcheckError, StoreUnavailableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,17 @@ class Failure:
         return json.dumps(self.to_wire(), ensure_ascii=False, separators=(",", ":"))
 
 
-def as_failure(error: CoatcheckError) -> Failure:
+def as_failure(error: CoatcheckError | OSError) -> Failure:
     """Return an error as a model reads it. Neither text quotes a payload.
+
+    What a store of another's making raises, such as `ConnectionError`, is told as an outage,
+    in the system's words or by its type: its own may name what is no model's business.
 
     >>> from coatcheck import UnknownPointerError
     >>> as_failure(UnknownPointerError("art:x")).error
     'unknown-pointer'
     """
+    if not isinstance(error, CoatcheckError):
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        error = StoreUnavailableError(reason)
     return Failure(error.code, visible(str(error)), visible(error.hint))

@@ -45,7 +45,7 @@ def tool(
     async def call(arguments: Arguments | str) -> str:
         try:
             return await work(_checked(arguments, properties, required))
-        except CoatcheckError as error:
+        except (CoatcheckError, OSError) as error:
             return str(as_failure(error))
 
     schema: dict[str, Any] = {
@@ -85,7 +85,7 @@ def _parsed(arguments: Arguments | str) -> Mapping[str, Any]:
     given: object = arguments
     if isinstance(arguments, str):
         try:
-            given = loads(arguments.encode("utf-8", "surrogatepass"))
+            given = loads(arguments.encode("utf-8", "surrogatepass")) if arguments.strip() else {}
         except ValueError:
             given = None
     if not isinstance(given, Mapping):
