@@ -7,6 +7,7 @@ from .mirror import Mirror, Verbatim, mirror
 from .records import (
     Artifact,
     Envelope,
+    Glimpse,
     Kind,
     Limits,
     Matches,
@@ -21,6 +22,7 @@ __all__ = [
     "BlockingBank",
     "CoatcheckError",
     "Envelope",
+    "Glimpse",
     "Kind",
     "Limits",
     "Matches",

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
@@ -10,7 +10,11 @@ from typing import ClassVar, Self
 
 from .errors import InvalidPointerError
 
-OWN_TOOLS = frozenset({"retrieve_context", "storeArtifact", "getArtifact", "listArtifacts"})
+_ARRAY_TYPE = "application/x-npy"
+
+OWN_TOOLS = frozenset(
+    {"retrieve_context", "storeArtifact", "getArtifact", "listArtifacts", "pollResult"}
+)
 """Names of the tools by which a model reads what was banked. Their replies are bounded, and
 never offloaded: else reading an artifact would make the next one."""
 
@@ -91,6 +95,9 @@ class Kind:
     Args:
         name: As given to ``put(kind=…)``.
         prefix: Two to sixteen lower-case letters and digits, a letter first; not ``art`` or ``ah``.
+        glimpse: Makes the glimpse of each artifact of this kind, from the value as `get` returns
+            it; the text is cut to the budget. Where it raises, the built-in glimpse is taken. Not
+            called for what was put as a stream, of which the whole is never in memory.
 
     Raises:
         ValueError: The name is empty, or the prefix breaks its rule.
@@ -98,6 +105,7 @@ class Kind:
 
     name: str
     prefix: str | None = None
+    glimpse: "Callable[[object], str | Glimpse] | None" = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -134,6 +142,8 @@ class Limits:
     """Most estimated tokens of a page where no length is asked for."""
     cache_bytes: int = 64 * 1024 * 1024
     """Memory for live values and records, per bank."""
+    turn_bytes: int | None = None
+    """Most that the results of one turn take together; None sets no limit."""
     per_tool: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Inline limits by tool name, in bytes; 0 means always a pointer."""
     never: frozenset[str] = frozenset()
@@ -157,6 +167,8 @@ class Limits:
             _check_number(name, getattr(self, name), 1)
         for name in self._NOT_NEGATIVE:
             _check_number(name, getattr(self, name), 0)
+        if self.turn_bytes is not None:
+            _check_number("turn_bytes", self.turn_bytes, 1)
         if isinstance(self.never, str):
             raise TypeError(f"never is a set of tool names, got {self.never!r}")
         for tool, limit in self.per_tool.items():
@@ -196,6 +208,8 @@ class Artifact:
     size_bytes: int
     length_chars: int | None
     """None where the payload is no text."""
+    row_count: int | None = None
+    """None where the payload is no table and no array."""
     preview: str
     """Head of the payload, without a mark where it was cut."""
     shown_preview: str
@@ -247,13 +261,16 @@ class Envelope:
             reader: The read tool that the model was given, None where it has none.
             is_error: Whether the payload is the text of a failure.
         """
-        readable = artifact.length_chars is not None and reader is not None
+        has_parts = artifact.length_chars is not None or artifact.row_count is not None
+        readable = has_parts and reader is not None
+        # The glimpse of an array says what it is.
+        is_array = artifact.content_type == _ARRAY_TYPE
         return cls(
             pointer=artifact.pointer,
             preview=artifact.shown_preview,
             size_bytes=artifact.size_bytes,
             note=read_back(artifact.pointer, reader) if readable else "pass the pointer to a tool",
-            content_type=artifact.content_type,
+            content_type=None if is_array else artifact.content_type,
             glimpse=None if artifact.glimpse is None else str(artifact.glimpse),
             is_error=is_error,
         )

@@ -46,7 +46,7 @@ def test_text_tells_its_size_its_first_error_and_its_last_line() -> None:
     text = lines((13_370, "2026-11-30 ERROR disk full"), (15_000, "ERROR later"))
 
     assert of(text) == (
-        f"20,000 lines, {len(text):,} characters; "
+        f"20,000 lines, {len(text):,} characters; ERROR 2, INFO 19,998; "
         "first error, line 13,370: `2026-11-30 ERROR disk full`; "
         "last line: `2026-11-30 INFO line 20000`"
     )
@@ -160,8 +160,11 @@ def rows() -> list[dict[str, object]]:
     return [whole, part] * 657 + [whole]
 
 
-def test_rows_tell_their_number_and_keys() -> None:
-    shown = "array of 1,315 objects {id: int, name: str, x?: float}"
+def test_rows_tell_their_number_and_columns() -> None:
+    shown = (
+        "1,315 rows, 3 columns; id int 1=658 (50%), 2=657 (50%), mean 1.49962; "
+        "name str always n; x float 657 null, 1.5=658"
+    )
 
     assert of(rows()) == shown
     assert of(dumps(rows()).decode(), "application/json") == shown
@@ -214,8 +217,8 @@ def test_long_data_is_named_and_never_shown() -> None:
     ]
 
     assert of(value) == (
-        "array of 1 object {a: base64 of up to 1,368 characters, "
-        "b: image/png URI of up to 1,390 characters, c: str, d: data URI of up to 1,374 characters}"
+        "array of 1 object {a: base64 of 1,024 bytes, "
+        "b: image/png of 1,024 bytes, c: str, d: data URI of 1,374 characters}"
     )
 
 
@@ -224,17 +227,19 @@ def test_hostile_keys_cannot_forge_an_outline() -> None:
 
 
 def test_the_first_hundred_items_are_looked_at() -> None:
-    assert of([{"a": 1}] * 99 + [{"b": 1}] * 2) == "array of 101 objects {a?: int, b?: int}"
-    assert of([{"a": 1}] * 100 + [{"b": 1}]) == "array of 101 objects {a: int}"
+    few, many = [[{"a": 1}] * 99 + [{"b": 1}] * 2], [[{"a": 1}] * 100 + [{"b": 1}]]
+
+    assert of(few) == "array of 1 array of 101 objects {a?: int, b?: int}"
+    assert of(many) == "array of 1 array of 101 objects {a: int}"
 
 
 def test_no_more_than_two_thousand_values_are_looked_at() -> None:
     wide = [{f"k{key}": at for key in range(30)} for at in range(100)]
     early, late = dict(wide[0], k0="x"), dict(wide[0], k0=None)
 
-    shown = of([*wide[:60], early, *wide[61:80], late, *wide[81:]])
+    shown = of([[*wide[:60], early, *wide[61:80], late, *wide[81:]]])
 
-    assert shown.startswith("array of 100 objects {k0: int|str, k1: int, ")
+    assert shown.startswith("array of 1 (array of 100 objects {k0: int|str, k1: int, ")
 
 
 @pytest.mark.parametrize("value", [None, True, 7, 1.5])
@@ -271,6 +276,10 @@ def jpeg(width: int, height: int) -> bytes:
             b"RIFF----WEBPVP8X\x0a\0\0\0\0\0\0\0\x7f\x02\0\xdf\x01\0",
             "WebP image, 640 x 480 pixels, 30 bytes",
         ),
+        (
+            b"RIFF----WEBPVP8L----\x2f" + (639 | 479 << 14 | 1 << 28).to_bytes(4, "little"),
+            "WebP image, 640 x 480 pixels, 25 bytes",
+        ),
         (b"RIFF----WEBPVP8L", "WebP image, 16 bytes"),
         (b"%PDF-1.7", "PDF document, 8 bytes"),
         (b"PK\x03\x04", "ZIP archive, 4 bytes"),
@@ -288,7 +297,7 @@ def test_a_content_type_that_is_none_is_quoted() -> None:
 
 
 def test_bytes_that_their_type_calls_text_are_read_as_text() -> None:
-    assert of(lines().encode(), "text/csv; charset=utf-8").startswith("20,000 lines, ")
+    assert of(lines().encode(), "text/html; charset=utf-8").startswith("20,000 lines, ")
     assert of(b"\xff" * 300, "text/csv") == "text/csv, 300 bytes"
 
 
@@ -307,6 +316,8 @@ def test_facts_are_plain_values_for_programs() -> None:
         "characters": len(lines((7, "ERROR `x`"), end="\n")),
         "last_line": LOG[-1],
         "error": {"line_number": 7, "text": "ERROR `x`"},
+        "levels": {"ERROR": 1, "INFO": 19_999},
+        "sampled": False,
     }
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coatcheck.content import Index, encode
-from coatcheck.content._index import BLOCK_CHARS, skip_chars, skip_lines
+from coatcheck.content._index import BLOCK_CHARS, Rows, binary_index, skip_chars, skip_lines
 from coatcheck.errors import StoreFormatError
 
 ALPHABET = "a\n\r\f\0é\u2028€😀\ud800\udfff"
@@ -171,3 +171,65 @@ def test_lines_are_skipped_as_python_splits(text: str, lines: int) -> None:
         0 if lines == 0 else min(([*ends, *ends[-1:] * 30])[lines - 1], len(utf8(text)))
     )
     assert bisect_right(ends, stop) == min(lines, text.count("\n"))
+
+
+TABLE = "id,né\n" + "1,2\n" * 3_000
+
+
+def test_rows_survive_their_record() -> None:
+    index = index_of(TABLE, "text/csv")
+
+    loaded = Index.load(index.facts(), index.arrays())
+
+    assert loaded == index
+    assert loaded.row_count == 3_000
+    assert list(loaded.row_starts) == [7, 7 + 4 * 1_024, 7 + 8 * 1_024]
+    assert loaded.rows is not None
+    assert loaded.rows.format == "csv"
+    assert loaded.rows.columns == ("id", "né")
+    assert index.facts()["rowCount"] == 3_000
+
+
+def test_a_record_without_rows_is_an_index_as_before() -> None:
+    index = index_of(TABLE, "text/plain")
+
+    loaded = Index.load(index.facts(), index.arrays())
+
+    assert "rowCount" not in index.facts()
+    assert loaded.rows is None
+    assert loaded.row_count is None
+    assert list(loaded.row_starts) == []
+
+
+def test_rows_of_a_format_that_needs_no_search_keep_no_starts() -> None:
+    index = binary_index(80, Rows(format="npy", count=5_000))
+
+    assert index.arrays() == b""
+    assert Index.load(index.facts(), b"") == index
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"rowCount": -1},
+        {"rowCount": "3000"},
+        {"rowCount": 5_000},
+        {"rowCount": None},
+        {"rowFormat": None},
+        {"columns": "id"},
+        {"columns": [1]},
+    ],
+    ids=str,
+)
+def test_rows_that_do_not_fit_are_a_format_error(damage: dict[str, object]) -> None:
+    index = index_of(TABLE, "text/csv")
+
+    with pytest.raises(StoreFormatError):
+        Index.load({**index.facts(), **damage}, index.arrays())
+
+
+def test_rows_past_the_payload_are_a_format_error() -> None:
+    index = index_of(TABLE, "text/csv")
+
+    with pytest.raises(StoreFormatError, match="rows"):
+        Index.load(index.facts(), index.arrays()[:-8] + b"\xff" * 8)

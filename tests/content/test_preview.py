@@ -1,5 +1,6 @@
 """Previews: verbatim, bounded, whole characters, and nothing that acts on a terminal."""
 
+import base64
 import re
 from collections.abc import Callable, Iterable
 from typing import cast
@@ -185,6 +186,27 @@ def test_a_quotation_tells_where_text_was_left_out() -> None:
     assert quoted("ab" + FAMILY + "c", 4, from_end=True) == "…`c`"
     assert quoted("x" + FAMILY, 4, from_end=True) == "…``"
     assert quoted("\x1b[31mred\x1b[0m", 3) == "`red`"
+
+
+@pytest.mark.parametrize(
+    "start", ['{"a":"data:image/png;base64,', '{"data":"', '\x1b[31m{"data":"']
+)
+def test_of_text_in_base64_forty_characters_are_shown(start: str) -> None:
+    data = base64.b64encode(bytes(range(256)) * 9).decode()
+    text = start + data + '","title":"Login"}'
+
+    shown = shown_preview(text, len(text), 200)
+
+    assert f"{data[:40]} … (" in shown
+    assert data[:41] not in shown
+    assert shown.endswith(f" … ({len(text) - len(start) - 40:,} more characters)")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":"' + "x" * 900, '{"a":"' + "deadBEEF01" * 9 + '"}' + "y" * 900]
+)
+def test_other_long_words_are_shown_as_they_are(text: str) -> None:
+    assert shown_preview(text, len(text), 200).startswith(text[:200])
 
 
 @pytest.mark.parametrize("from_end", [False, True])

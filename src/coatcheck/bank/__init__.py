@@ -2,21 +2,30 @@
 
 from ._bank import Bank
 from ._blocking import BlockingBank
+from ._handles import Handles, Work
 from ._keys import is_name
 from ._open import open_bank, store_at
-from ._threads import portal, work_on
-from ._typed import as_text, fit, parsed, readings
+from ._stored import StoredValidator
+from ._stream import Stream
+from ._threads import in_own_thread, portal, work_on
+from ._typed import as_found, as_text, fit, fit_stored, parsed
 
 __all__ = [
     "Bank",
     "BlockingBank",
+    "Handles",
+    "StoredValidator",
+    "Stream",
+    "Work",
+    "as_found",
     "as_text",
     "fit",
+    "fit_stored",
+    "in_own_thread",
     "is_name",
     "open_bank",
     "parsed",
     "portal",
-    "readings",
     "store_at",
     "work_on",
 ]

@@ -3,24 +3,36 @@
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from typing import TypeVar, overload
 
-from ..content import Encoding, Search, decode, digest_of, encode, plan_page
+from ..content import (
+    Encoding,
+    Search,
+    decode,
+    digest_of,
+    has_binary_rows,
+    is_array,
+    plan_page,
+)
 from ..errors import (
-    BinaryPayloadError,
     DamagedPayloadError,
     DamagedRecordError,
     ExpiredPointerError,
 )
 from ..records import Artifact, Kind, Limits, Matches, Page, Pointer
 from ..stores import Store
+from ._asked import Asked, encoded
+from ._handles import Handles
 from ._keys import ScopeKeys
 from ._lookup import Lookup
 from ._record import Record
+from ._rows import handed_on, read_rows
 from ._shared import Shared
+from ._stream import Stream
 from ._threads import work_on
 from ._typed import as_declared
-from ._write import Asked, Writer
+from ._write import Writer
 
 T = TypeVar("T")
 
@@ -77,6 +89,7 @@ class Bank:
         above = None if parent is None else parent._lookup  # noqa: SLF001 - same class
         self._lookup: Lookup = Lookup(shared, scope_keys, above)
         self._writer = Writer(shared, scope, scope_keys, self._lookup.record_of)
+        self.handles = Handles(shared, scope, scope_keys)
         self._put_here: dict[str, int] = {}
         self.scope = scope
         self.limits = shared.limits
@@ -108,6 +121,7 @@ class Bank:
         run: str | None = None,
         shown_chars: int | None = None,
         is_error: bool = False,
+        owned: bool = False,
     ) -> Artifact:
         """Store `value` whole, and return what may be shown of it.
 
@@ -126,6 +140,8 @@ class Bank:
             run: The run it belongs to.
             shown_chars: Longest preview in an envelope; None as in the bank's limits.
             is_error: Whether it is the text of a failure, of which the end counts most.
+            owned: A numpy array is the bank's from now on and nobody changes it: it is handed on
+                as it lies in memory. Else it is copied once.
 
         Raises:
             InvalidArgumentError: A name, content type, length or time outside its rule.
@@ -133,7 +149,6 @@ class Bank:
             StoreError: It could not be kept. Then nothing of it is visible.
             ValueError: A content type beside an `Encoding`, which has its own.
         """
-        encoding = await _encoded(value, content_type)
         asked = Asked.checked(
             self.limits,
             name=name,
@@ -148,8 +163,22 @@ class Bank:
             run=run,
             is_error=is_error,
         )
+        if isinstance(value, Stream):
+            return await self._put_stream(value, asked, key)
+        stream = None if isinstance(value, Encoding) else Stream.of(value, content_type)
+        if stream is not None:
+            return await stream.run(partial(self._put_stream, stream, asked, key))
+        encoding = await encoded(value, content_type, owned=owned)
+        if content_type is not None:
+            await work_on(encoding.size_hint, encoding.check)
         record, is_new = await self._writer.write(encoding, asked, key)
         self._keep(record, encoding.value)
+        if is_new:
+            self._put_here[record.artifact.id] = record.stored_ns
+        return record.artifact
+
+    async def _put_stream(self, stream: Stream, asked: Asked, key: str | None) -> Artifact:
+        record, is_new = await self._writer.write_stream(stream, asked, key)
         if is_new:
             self._put_here[record.artifact.id] = record.stored_ns
         return record.artifact
@@ -202,7 +231,8 @@ class Bank:
             offset: First character, line or byte, from 0.
             limit: How many, at least 1. More than the cap is clamped, and the page says
                 so; None is a page by `Limits`.
-            unit: ``chars``, ``lines`` (ended by ``\n`` only) or ``bytes``.
+            unit: ``chars``, ``lines`` (ended by ``\n`` only), ``rows`` or ``bytes``. A page of
+                rows is a JSON list of them; tables, arrays and frames have them.
 
         Raises:
             InvalidArgumentError: A negative offset, a limit below 1, an unknown unit.
@@ -211,8 +241,11 @@ class Bank:
         """
 
         async def page(record: Record) -> Page | None:
+            if unit == "rows" and has_binary_rows(record.index):
+                fetch = partial(self._range, record)
+                return await read_rows(record, fetch, offset, limit, self.limits)
             if unit != "bytes":
-                _check_text(record)
+                record.check_text()
             plan = plan_page(
                 record.index, unit=unit, offset=offset, limit=limit, limits=self.limits
             )
@@ -249,7 +282,7 @@ class Bank:
         """
 
         async def matches(record: Record) -> Matches | None:
-            _check_text(record)
+            record.check_text()
             search = Search(record.index, needle, offset, limit, ignore_case)
             # On the loop, window by window: the engine holds the GIL, so a thread would not
             # free the loop any sooner than the pause between two windows does.
@@ -333,26 +366,27 @@ class Bank:
         size_bytes = record.index.size_bytes
         value = self._shared.cache.get(record.payload_key)
         if value is not None:
-            return value, size_bytes
+            return handed_on(value), size_bytes
         payload = await self._payload(record)
         if payload is None:
             return None
         value = await work_on(size_bytes, decode, payload, record.form)
         self._keep(record, value)
-        return value, size_bytes
+        return handed_on(value), size_bytes
 
     def _keep(self, record: Record, value: object) -> None:
         # Only what no tool can change may be handed to several.
         if isinstance(value, str | bytes):
             self._shared.cache.put(record.payload_key, value, sys.getsizeof(value))
+        elif is_array(value):
+            self._shared.cache.put(record.payload_key, value, record.index.size_bytes)
 
     async def _payload(self, record: Record) -> bytes | None:
         """Return the payload; None where it is gone, as after a delete elsewhere."""
         payload = await self._shared.store.get(record.payload_key)
         if payload is None:
             return None
-        digest = await work_on(len(payload), digest_of, payload)
-        if digest != record.artifact.digest:
+        if await work_on(len(payload), digest_of, payload) != record.artifact.digest:
             raise DamagedPayloadError(record.artifact.pointer)
         return payload
 
@@ -364,24 +398,3 @@ class Bank:
         if data is not None and len(data) != stop_byte - start_byte:
             raise DamagedPayloadError(record.artifact.pointer)
         return data
-
-
-async def _encoded(value: object, content_type: str | None) -> Encoding:
-    if isinstance(value, Encoding):
-        if content_type is not None:
-            raise ValueError("an Encoding has its content type: give that to `encode`")
-        return value
-    if isinstance(value, str | bytes):
-        return await work_on(len(value), encode, value, content_type)
-    # All else here: others may change it meanwhile, and how large it is nobody knows. A thread
-    # would not free the loop, as making JSON holds the GIL to its end.
-    return encode(value, content_type)
-
-
-def _check_text(record: Record) -> None:
-    artifact = record.artifact
-    if artifact.length_chars is None:
-        glimpse = "" if artifact.glimpse is None else str(artifact.glimpse)
-        raise BinaryPayloadError(
-            artifact.pointer, artifact.content_type, artifact.size_bytes, glimpse
-        )

@@ -78,6 +78,7 @@ class BlockingBank:
         key: str | None = None,
         ttl_seconds: float | None = None,
         source: Mapping[str, object] | None = None,
+        owned: bool = False,
     ) -> Artifact:
         """Store a value whole; see `Bank.put`."""
         return portal().run(
@@ -91,6 +92,7 @@ class BlockingBank:
                 key=key,
                 ttl_seconds=ttl_seconds,
                 source=source,
+                owned=owned,
             )
         )
 

@@ -97,6 +97,10 @@ class ScopeKeys:
         """Return the key that holds the owner's segment where another scope granted it."""
         return f"s/{self.segment}/grants/{id_}"
 
+    def handle(self, id_: str) -> str:
+        """Return the key of one piece of background work."""
+        return f"s/{self.segment}/handles/{id_}"
+
     def listing(self, time_ns: int, id_: str, size_bytes: int) -> str:
         """Return the key that lists one artifact."""
         return f"{self.listing_folder}{inverted(time_ns)}-{id_}-{size_bytes}"

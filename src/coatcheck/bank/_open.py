@@ -20,7 +20,7 @@ async def open_bank(
     secret: bytes | None = None,
     durable: bool = False,
 ) -> AsyncGenerator[Bank, None]:
-    """Open a bank on the store at `address`, and close the store at the end.
+    """Open a bank on the store at `address`. At the end stop its work, and close the store.
 
     Args:
         address: ``memory:``, ``file:DIR``, or a path; a leading ``~`` is the user's home.
@@ -43,7 +43,11 @@ async def open_bank(
     """
     store = store_at(address, durable=durable)
     try:
-        yield Bank(store, scope=scope, limits=limits, kinds=kinds, secret=secret)
+        bank = Bank(store, scope=scope, limits=limits, kinds=kinds, secret=secret)
+        try:
+            yield bank
+        finally:
+            await bank.handles.stop()
     finally:
         await store.close()
 

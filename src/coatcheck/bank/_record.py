@@ -1,5 +1,6 @@
 """What the bank writes down of an artifact: a header, JSON facts, then the index as arrays."""
 
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, cast
 from xxhash import xxh3_64_intdigest
 
 from ..content import Index, dumps, loads
-from ..errors import DamagedRecordError, StoreFormatError
+from ..errors import BinaryPayloadError, DamagedRecordError, StoreFormatError
 from ..records import Artifact, Glimpse, Pointer
 
 _HEADER = struct.Struct("<4sHHIQ")
@@ -39,7 +40,7 @@ _FACTS: Mapping[str, type | tuple[type, ...]] = {
     "index": dict,
 }
 _GLIMPSE: Mapping[str, type] = {"text": str, "facts": dict}
-_FORMS = frozenset({"text", "bytes", "json"})
+_FORM = re.compile("text|bytes|json|npy|arrow-[a-z]+(?:-[a-z]+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +53,21 @@ class Record:
     payload_key: str
     """Whole key, in the owner's scope."""
     form: str
-    """What decoding makes of the payload: ``text``, ``bytes`` or ``json``."""
+    """What decoding makes of the payload, as of an `Encoding`."""
     index: Index
+
+    def check_text(self) -> None:
+        """Pass where the payload is text.
+
+        Raises:
+            BinaryPayloadError: It is none.
+        """
+        artifact = self.artifact
+        if artifact.length_chars is None:
+            glimpse = "" if artifact.glimpse is None else str(artifact.glimpse)
+            raise BinaryPayloadError(
+                artifact.pointer, artifact.content_type, artifact.size_bytes, glimpse
+            )
 
     def to_bytes(self) -> bytes:
         """Return the record as it is stored."""
@@ -133,7 +147,7 @@ def _facts(stored: memoryview) -> dict[str, Any]:
     _check(facts, _FACTS)
     if facts["glimpse"] is not None:
         _check(facts["glimpse"], _GLIMPSE)
-    if facts["form"] not in _FORMS:
+    if not _FORM.fullmatch(facts["form"]):
         raise ValueError("an unknown form")
     return facts
 
@@ -155,6 +169,7 @@ def _artifact(facts: Mapping[str, Any], index: Index) -> Artifact:
         content_type=facts["contentType"],
         size_bytes=index.size_bytes,
         length_chars=index.length_chars,
+        row_count=index.row_count,
         preview=facts["preview"],
         shown_preview=facts["shownPreview"],
         glimpse=None if glimpse is None else Glimpse(glimpse["text"], glimpse["facts"]),

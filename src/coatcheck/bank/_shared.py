@@ -7,13 +7,16 @@ from contextlib import asynccontextmanager
 from hashlib import blake2b
 from threading import Lock
 
-from ..content import Encoding, dumps, loads
-from ..errors import StoreFormatError
-from ..records import Kind, Limits
-from ..stores import Store, SupportsCreate, SupportsRange, SupportsStream
+from ..content import Encoding, Items, dumps, loads
+from ..errors import StoreFormatError, StoreUnavailableError
+from ..records import Glimpse, Kind, Limits
+from ..stores import Store, SupportsCopy, SupportsCreate, SupportsRange, SupportsStream
 from ._cache import Cache
 from ._keys import FORMAT, SECRET, ScopeKeys, kind_key
-from ._threads import INLINE_BYTES, work_on
+from ._running import Running
+from ._source import AwaitedPieces
+from ._stream import Stream
+from ._threads import INLINE_BYTES, in_own_thread, work_on
 
 _READY_BYTES = 1024 * 1024
 _PAUSE_SECONDS = 0.001
@@ -59,6 +62,8 @@ class Shared:
         self._lock = Lock()
         self._format_seen = False
         self._marked: set[str] = set()
+        self.running: dict[str, Running[object]] = {}
+        """Background work of this process, by the key of its handle, while it goes on."""
         self._claimed: set[str] = set()
 
     def now_ns(self) -> int:
@@ -107,6 +112,11 @@ class Shared:
         """Return the pointer prefix of artifacts of this kind."""
         registered = self._kinds.get(kind)
         return "art" if registered is None or registered.prefix is None else registered.prefix
+
+    def glimpse_of(self, kind: str) -> Callable[[object], str | Glimpse] | None:
+        """Return the function that makes glimpses of this kind, None where the host gave none."""
+        registered = self._kinds.get(kind)
+        return None if registered is None else registered.glimpse
 
     async def knows_prefix(self, prefix: str) -> bool:
         """Return whether `prefix` is registered, by this bank or by any other on the store."""
@@ -173,11 +183,45 @@ class Shared:
 
     async def put_payload(self, key: str, encoding: Encoding) -> None:
         """Write an encoded value; afterwards its index and digest are known."""
-        if isinstance(self.store, SupportsStream) and not _is_quick(encoding):
+        is_long = not _is_quick(encoding) and not encoding.is_shared
+        if isinstance(self.store, SupportsStream) and is_long:
             await self.store.put_stream(key, encoding.chunks())
             return
         work_bytes = 0 if _is_quick(encoding) else encoding.size_hint
         await self.store.put(key, await work_on(work_bytes, encoding.whole))
+
+    async def put_stream(self, key: str, stream: Stream) -> None:
+        """Write a stream that was begun; afterwards its index and digest are known."""
+        if stream.path is not None and isinstance(self.store, SupportsCopy):
+            await self.store.put_copy(key, stream.path, stream.encoding.add)
+            stream.encoding.end()
+        elif isinstance(self.store, SupportsStream):
+            await self.store.put_stream(key, stream.chunks())
+        else:
+            await self.store.put(key, await in_own_thread(lambda: b"".join(stream.chunks())))
+
+    async def move(self, from_key: str, to_key: str, size_bytes: int) -> None:
+        """Write a payload under another key, window by window, and remove the first one."""
+
+        async def windows() -> AsyncGenerator[bytes, None]:
+            for start in range(0, size_bytes, _READY_BYTES):
+                window = await self.fetch(from_key, start, start + _READY_BYTES)
+                if window is None:
+                    raise StoreUnavailableError("a payload is gone that was just written")
+                yield window
+
+        moved = Stream(AwaitedPieces(windows(), Items(form="bytes")), None)
+
+        async def write() -> None:
+            await moved.begins()
+            await self.put_stream(to_key, moved)
+
+        await moved.run(write)
+        await self.store.delete(from_key)
+
+    def copies(self, stream: Stream) -> bool:
+        """Return whether the store takes a stream without its being read here."""
+        return stream.path is not None and isinstance(self.store, SupportsCopy)
 
 
 def _is_quick(encoding: Encoding) -> bool:

@@ -7,6 +7,7 @@ the core, and a host that awaits anything has them already.
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import TypeVar, TypeVarTuple
 
@@ -24,6 +25,34 @@ async def work_on(size_bytes: int, work: Callable[[*Ts], T], *args: *Ts) -> T:
     from anyio import to_thread
 
     return await to_thread.run_sync(work, *args)
+
+
+async def in_own_thread(work: Callable[[], T]) -> T:
+    """Return `work()`, run in a thread of its own.
+
+    For work of any length: it takes no place from the threads that stores share, and does not
+    keep the interpreter from its end.
+    """
+    import asyncio
+    from concurrent.futures import Future
+
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="coatcheck work", daemon=True).start()
+    return await asyncio.shield(asyncio.wrap_future(done))
+
+
+def shielded() -> AbstractContextManager[object]:
+    """Return a block that runs to its end although its task was cancelled."""
+    from anyio import CancelScope
+
+    return CancelScope(shield=True)
 
 
 async def to_end(waiting: Coroutine[object, object, None]) -> None:

@@ -2,14 +2,18 @@
 
 import types
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from operator import countOf
 from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin
 
-from ..content import dumps, loads
-from ..errors import InvalidArgumentError, shown
+from ..content import as_live, encode, is_live_class, loads, plain_rows
+from ..errors import InvalidArgumentError, UnencodableValueError, shown
+from ._stored import StoredValidator
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+_ANY_OBJECT = ((str, Any), (str, object))
 _PLACE_PARTS = 8
 _WHY_CHARS = 200
 # Errors of pydantic whose text holds a part of the value, or what someone's validator said.
@@ -33,15 +37,57 @@ def as_declared(value: object, declared: object) -> object:
     """
     from pydantic import TypeAdapter
 
+    if _is_already(value, declared):
+        return value
+    live = live_class(declared)
+    if live is not None:
+        found = as_live(value, live)
+        if isinstance(found, live):
+            return found
+        raise InvalidArgumentError(
+            f"the value is no {live.__module__.partition('.')[0]} {live.__name__}",
+            "Ask for the type that was stored, or for a list.",
+        )
     adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", declared))
-    return fit(adapter, readings(value, declared), "the value")
+    return fit_stored(adapter, StoredValidator(adapter), value, declared, "the value")
+
+
+def fit_stored(
+    adapter: "TypeAdapter[Any]", stored: StoredValidator, value: object, declared: object, what: str
+) -> object:
+    """Return a stored value as a declared type.
+
+    Args:
+        adapter: Validates text and bytes: what is in them is not of our making.
+        stored: Validates what we encoded, as the same type.
+        value: As `get` returns it without a type.
+        declared: The type.
+        what: What a message calls it.
+
+    Raises:
+        InvalidArgumentError: It does not fit.
+    """
+    is_text = isinstance(value, str | bytes)
+    try:
+        return fit(adapter if is_text else stored, readings(value, declared), what)
+    except InvalidArgumentError:
+        # Text may be what a single value was encoded as. And a strict model takes a time from
+        # JSON, but not from a str.
+        try:
+            if is_text:
+                return stored.validate_python(value)
+            return stored.validate_json(_payload(value))
+        except ValueError:
+            pass
+        raise
 
 
 def readings(value: object, declared: object) -> Iterator[object]:
     """Yield what a stored value may mean for a declared type, best first.
 
-    `str` takes the payload's text unparsed, `bytes` the payload. `Any` takes what was put.
-    All else takes the payload parsed by its format, then what was put, then the text.
+    `str` takes the payload's text unparsed, `bytes` the payload. `Any` takes what was put. A
+    `Decimal` takes text as it is, digit by digit. All else takes the payload parsed by its
+    format, then what was put, then the text.
     """
     bare = _bare(declared)
     if bare is bytes:
@@ -50,23 +96,44 @@ def readings(value: object, declared: object) -> Iterator[object]:
         yield as_text(value)
     elif bare in (Any, object, None):
         yield value
+    elif bare is Decimal:
+        yield value
+        yield parsed(value)
     else:
         yield parsed(value)
         yield value
         yield as_text(value)
 
 
+def live_class(declared: object) -> type | None:
+    """Return the class of arrays or frames that is declared, None where it is none."""
+    bare = _bare(declared)
+    bare = get_origin(bare) or bare
+    return bare if isinstance(bare, type) and is_live_class(bare) else None
+
+
+def as_found(value: object, declared: object) -> object:
+    """Return what stands behind a pointer, for a type that pydantic does not know.
+
+    A frame becomes that of the library whose class is declared; all else stays as it is.
+    """
+    live = live_class(declared)
+    return value if live is None else as_live(value, live)
+
+
 def parsed(value: object) -> object:
-    """Return text that is JSON as its value; anything else as it is."""
+    """Return text that is JSON as its value, an array or a frame as lists; all else as it is."""
     if not isinstance(value, str | bytes):
-        return value
+        return plain_rows(value)
     try:
         return loads(value if isinstance(value, bytes) else _payload(value))
     except ValueError:
         return value
 
 
-def fit(adapter: "TypeAdapter[Any]", candidates: Iterable[object], what: str) -> object:
+def fit(
+    adapter: "TypeAdapter[Any] | StoredValidator", candidates: Iterable[object], what: str
+) -> object:
     """Return the first candidate that validates.
 
     Raises:
@@ -89,6 +156,21 @@ def fit(adapter: "TypeAdapter[Any]", candidates: Iterable[object], what: str) ->
         f"{what}{where}{more} does not fit its type: {_why(worst['type'], worst['msg'])}",
         "Pass a value, or a pointer to one, of the declared type.",
     ) from None
+
+
+def _is_already(value: object, declared: object) -> bool:
+    """Return whether a value that was just decoded is what was asked for, without a copy."""
+    if isinstance(declared, type) and type(value) is declared:
+        return declared not in (str, bytes)
+    origin, args = get_origin(declared), get_args(declared)
+    if origin is dict and type(value) is dict:
+        return args in _ANY_OBJECT
+    if origin is list and type(value) is list:
+        items = cast("list[object]", value)
+        if args[0] is dict or (get_origin(args[0]) is dict and get_args(args[0]) in _ANY_OBJECT):
+            return countOf(map(type, items), dict) == len(items)
+        return args[0] in (Any, object)
+    return False
 
 
 def _why(kind: str, message: str) -> str:
@@ -116,7 +198,7 @@ def _payload(value: object) -> bytes:
         return value
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
-    return dumps(value)
+    return encode(value).whole()
 
 
 def as_text(value: object) -> str:
@@ -124,7 +206,7 @@ def as_text(value: object) -> str:
         return value
     try:
         return _payload(value).decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, UnencodableValueError):
         raise InvalidArgumentError(
             "the value is binary and cannot be read as text",
             "Pass the pointer to a tool that takes bytes.",

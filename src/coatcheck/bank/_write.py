@@ -1,110 +1,35 @@
 """How an artifact comes to be, and goes: payload, record (the commit), listing, name."""
 
-import re
 import secrets
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Self, cast
 
 from ..content import (
     Encoding,
-    dumps,
+    StreamEncoding,
     glimpse,
     head_chars,
-    loads,
+    host_glimpse,
     preview,
     shown_preview,
 )
 from ..errors import (
     DamagedRecordError,
-    InvalidArgumentError,
     StoreError,
     StoreUnavailableError,
-    shown,
 )
-from ..records import Artifact, Limits, Pointer
-from ._keys import LONGEST_NAME, ScopeKeys, is_name
+from ..records import Artifact, Glimpse, Pointer
+from ._asked import Asked
+from ._keys import ScopeKeys
 from ._record import Record, as_time
 from ._shared import Shared
+from ._stream import Stream
 from ._threads import to_end, work_on
 
 _MOST_TRIES = 32
-_LONGEST_PREVIEW = 4_000
-_LONGEST_TTL_SECONDS = 100 * 365 * 24 * 3_600
-_CONTENT_TYPE = re.compile("[!-~][ -~]{0,199}")
-"""Printable, and short: it stands in envelopes and listings, and a model may give it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the caller of a put asked for, checked."""
-
-    name: str | None
-    label: str | None
-    kind: str
-    preview_chars: int
-    shown_chars: int
-    ttl_ns: int | None
-    source: Mapping[str, object] | None
-    tool: str | None
-    run: str | None
-    is_error: bool
-
-    @classmethod
-    def checked(
-        cls,
-        limits: Limits,
-        *,
-        name: str | None,
-        label: str | None,
-        kind: str,
-        content_type: str | None,
-        preview_chars: int | None,
-        shown_chars: int | None,
-        ttl_seconds: float | None,
-        source: Mapping[str, object] | None,
-        tool: str | None,
-        run: str | None,
-        is_error: bool,
-    ) -> Self:
-        """Check what a put was asked for, before anything is written.
-
-        Raises:
-            InvalidArgumentError: A name, content type, length or time outside its rule.
-            UnencodableValueError: `source` is not plain JSON.
-        """
-        if name is not None and not is_name(name):
-            raise InvalidArgumentError(
-                f"a name has 1 to {LONGEST_NAME} printable characters and is no pointer, "
-                f"got {shown(name)}",
-                "Leave the name out, or choose a short label.",
-            )
-        if content_type is not None and not _CONTENT_TYPE.fullmatch(content_type):
-            raise InvalidArgumentError(
-                f"a content type has 1 to 200 printable ASCII characters, got "
-                f"{shown(content_type)}",
-                "Give a MIME type such as text/plain, or leave the content type out.",
-            )
-        if ttl_seconds is not None and not 0 < ttl_seconds <= _LONGEST_TTL_SECONDS:
-            raise InvalidArgumentError(
-                f"ttl_seconds must be more than 0 and at most 100 years, got {ttl_seconds}"
-            )
-        # A copy: what the caller changes in it later was not stored.
-        lineage = cast("Mapping[str, object] | None", loads(dumps(source)))
-        return cls(
-            name=name,
-            label=None if label is None else label.strip() or kind,
-            kind=kind,
-            preview_chars=_length("preview_chars", preview_chars, limits.banked_preview_chars),
-            shown_chars=_length("shown_chars", shown_chars, limits.preview_chars),
-            ttl_ns=None if ttl_seconds is None else int(ttl_seconds * 1_000_000_000),
-            source=lineage,
-            tool=tool,
-            run=run,
-            is_error=is_error,
-        )
+_NO_RECORD = "ids that it calls taken hold no record"
+_TABLE_PREVIEW_CHARS = 120
 
 
 class Writer:
@@ -143,9 +68,47 @@ class Writer:
             if record is not None:
                 return record, True
             # Another writer won the id just now, or removed what we wrote: look what is there.
-        raise StoreUnavailableError("ids that it calls taken hold no record")
+        raise StoreUnavailableError(_NO_RECORD)
 
-    async def _place(self, encoding: Encoding, key: str | None) -> tuple[str, Record | None]:
+    async def write_stream(
+        self, stream: Stream, asked: Asked, key: str | None
+    ) -> tuple[Record, bool]:
+        """Write the artifact of a stream, or return the one its key and payload already gave."""
+        await self._shared.mark(self._scope, self._keys)
+        if not stream.is_begun and not self._shared.copies(stream):
+            await stream.begins()
+        encoding = stream.encoding
+        id_ = str(uuid.uuid4()) if key is None else await self._shared.keyed_id(self._scope, key)
+        payload_key = self._payload_key(id_, encoding)
+        record: Record | None = None
+        try:
+            await self._shared.put_stream(payload_key, stream)
+            if key is None:
+                record = await self._enter(id_, payload_key, encoding, asked)
+            tries = _MOST_TRIES
+            while record is None and key is not None and tries:
+                id_, known = await self._place(encoding, key)
+                if known is not None:
+                    await self._shared.store.delete(payload_key)
+                    return known, False
+                if not self._keys.is_payload_of(id_, payload_key):
+                    # Only the digest, known at the end, tells under which id it belongs.
+                    there = self._payload_key(id_, encoding)
+                    await self._shared.move(payload_key, there, encoding.size_bytes)
+                    payload_key = there
+                record = await self._enter(id_, payload_key, encoding, asked)
+                tries -= 1
+        except BaseException:
+            await to_end(self._withdraw(id_, payload_key))
+            raise
+        if record is None:
+            await to_end(self._withdraw(id_, payload_key))
+            raise StoreUnavailableError(_NO_RECORD)
+        return record, True
+
+    async def _place(
+        self, encoding: Encoding | StreamEncoding, key: str | None
+    ) -> tuple[str, Record | None]:
         """Return the id to write under, and what stands there already with the same digest."""
         if key is None:
             return str(uuid.uuid4()), None
@@ -178,20 +141,33 @@ class Writer:
 
     async def _commit(self, id_: str, encoding: Encoding, asked: Asked) -> Record | None:
         """Write payload, record, listing and name; None where the id was taken meanwhile."""
-        store = self._shared.store
-        file = f"{id_}-{secrets.token_hex(4)}.{encoding.extension}"
-        payload_key = self._keys.payload(file)
+        payload_key = self._payload_key(id_, encoding)
         try:
             await self._shared.put_payload(payload_key, encoding)
-            work_bytes = 0 if encoding.index.length_chars is None else encoding.size_hint
-            record = await work_on(work_bytes, self._record, id_, payload_key, encoding, asked)
-            stored = record.to_bytes()
-            created = await self._shared.create(self._keys.record(id_), stored)
+            record = await self._enter(id_, payload_key, encoding, asked)
         except BaseException:
             await to_end(self._withdraw(id_, payload_key))
             raise
-        if not created:
+        if record is None:
             await to_end(self._withdraw(id_, payload_key))
+        return record
+
+    def _payload_key(self, id_: str, encoding: Encoding | StreamEncoding) -> str:
+        """Return a key for a payload that no other has."""
+        return self._keys.payload(f"{id_}-{secrets.token_hex(4)}.{encoding.extension}")
+
+    async def _enter(
+        self, id_: str, payload_key: str, encoding: Encoding | StreamEncoding, asked: Asked
+    ) -> Record | None:
+        """Write record, listing and name of a stored payload; None where the id was taken."""
+        store = self._shared.store
+        index = encoding.index
+        # Of bytes that are neither text nor rows only the head is looked at.
+        is_blob = index.length_chars is None and index.rows is None
+        work_bytes = 0 if is_blob else encoding.size_hint
+        record = await work_on(work_bytes, self._record, id_, payload_key, encoding, asked)
+        stored = record.to_bytes()
+        if not await self._shared.create(self._keys.record(id_), stored):
             return None
         try:
             for entry in self._entries(record):
@@ -202,7 +178,9 @@ class Writer:
             raise
         if not stands:  # removed meanwhile by another, who may not have seen our entries
             await to_end(self._take_back(record))
-            return record if self._is_expired(record) else None
+            # A stream cannot be written anew: it was put, and then removed.
+            is_over = self._is_expired(record) or isinstance(encoding, StreamEncoding)
+            return record if is_over else None
         return record
 
     def _is_expired(self, record: Record) -> bool:
@@ -265,12 +243,19 @@ class Writer:
             entries.append(self._keys.name(artifact.name, stored_ns, artifact.id))
         return entries
 
-    def _record(self, id_: str, payload_key: str, encoding: Encoding, asked: Asked) -> Record:
-        index, limits = encoding.index, self._shared.limits
+    def _record(
+        self, id_: str, payload_key: str, encoding: Encoding | StreamEncoding, asked: Asked
+    ) -> Record:
+        index = encoding.index
         stored_ns = self._shared.stamp_ns()
         expires_ns = None if asked.ttl_ns is None else stored_ns + asked.ttl_ns
         head = encoding.head(head_chars(max(asked.preview_chars, asked.shown_chars))) or ""
         length_chars = index.length_chars
+        told = self._glimpse(id_, encoding, asked)
+        shown_chars = asked.shown_chars
+        if told is not None and told.facts.get("format") == "table":
+            # Its columns are told; the first row or two show how they are written.
+            shown_chars = min(shown_chars, _TABLE_PREVIEW_CHARS)
         artifact = Artifact(
             pointer=str(Pointer(id_, self._shared.prefix_of(asked.kind))),
             id=id_,
@@ -280,18 +265,12 @@ class Writer:
             content_type=encoding.content_type,
             size_bytes=index.size_bytes,
             length_chars=length_chars,
+            row_count=index.row_count,
             preview=preview(head, asked.preview_chars),
-            shown_preview=""
+            shown_preview=_shown_rows(head, index.row_count, shown_chars)
             if length_chars is None
-            else shown_preview(head, length_chars, asked.shown_chars),
-            glimpse=glimpse(
-                encoding.value,
-                content_type=encoding.content_type,
-                size_bytes=index.size_bytes,
-                budget_tokens=limits.glimpse_tokens,
-                line_count=index.line_count,
-                is_error=asked.is_error,
-            ),
+            else shown_preview(head, length_chars, shown_chars),
+            glimpse=told,
             stored_at=as_time(stored_ns),
             expires_at=None if expires_ns is None else as_time(expires_ns),
             digest=encoding.digest,
@@ -308,16 +287,45 @@ class Writer:
             index=index,
         )
 
+    def _glimpse(
+        self, id_: str, encoding: Encoding | StreamEncoding, asked: Asked
+    ) -> Glimpse | None:
+        budget_tokens = self._shared.limits.glimpse_tokens
+        make = self._shared.glimpse_of(asked.kind)
+        if make is not None and isinstance(encoding, Encoding):
+            try:
+                return host_glimpse(make, encoding.value, budget_tokens)
+            except Exception:  # the host's code: whatever it raises loses no result
+                import logging
 
-def _digest(encoding: Encoding) -> str:
-    for _ in encoding.chunks():
-        pass
+                message = "the glimpse of kind %r failed on artifact %s"
+                logging.getLogger(__name__).warning(message, asked.kind, id_, exc_info=True)
+        index, value, head_length = encoding.index, encoding.value, None
+        if isinstance(encoding, StreamEncoding) and isinstance(value, str):
+            head, tail = encoding.edges()
+            value, head_length = head + tail, len(head)
+        return glimpse(
+            value,
+            content_type=encoding.content_type,
+            size_bytes=index.size_bytes,
+            budget_tokens=budget_tokens,
+            line_count=index.line_count,
+            length_chars=index.length_chars,
+            row_count=index.row_count,
+            head_length=head_length,
+            is_error=asked.is_error,
+        )
+
+
+def _digest(encoding: Encoding | StreamEncoding) -> str:
+    if isinstance(encoding, Encoding):
+        for _ in encoding.chunks():
+            pass
     return encoding.digest
 
 
-def _length(what: str, asked: int | None, default: int) -> int:
-    if asked is None:
-        return min(default, _LONGEST_PREVIEW)
-    if isinstance(asked, bool) or not isinstance(asked, int) or asked < 0:
-        raise InvalidArgumentError(f"{what} must be a whole number, 0 or more, got {shown(asked)}")
-    return min(asked, _LONGEST_PREVIEW)
+def _shown_rows(head: str, row_count: int | None, limit_chars: int) -> str:
+    """Return the first rows of a frame, with the count of all where they are cut."""
+    text = preview(head, limit_chars)
+    is_whole = text == head and head.endswith("]")
+    return text if is_whole or not text else f"{text} … ({row_count or 0:,} rows)"

@@ -1,14 +1,36 @@
 """A value on its way to a store: how large it is, and its bytes, digest and index in one pass."""
 
-import codecs
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from xxhash import xxh3_128
 
-from ._index import BLOCK_CHARS, Index, IndexBuilder, binary_index, skip_chars, split_blocks
+from ._arrays import ARRAY_ROWS, NpyPayload
+from ._content_type import (
+    HEAD_BYTES,
+    check_content_type,
+    extension_of,
+    is_utf8,
+    names_json,
+    names_text,
+)
+from ._frame_rows import frame_head
+from ._frames import FRAME_ROWS
+from ._index import (
+    BLOCK_CHARS,
+    BLOCK_ROWS,
+    Index,
+    IndexBuilder,
+    Rows,
+    binary_index,
+    skip_chars,
+    split_blocks,
+)
 from ._json import dumps, has_surrogates, is_json, loads
+from ._json_values import is_reshaped
+from ._rows import JsonRows, RowScanner, dump_rows
+from ._table import format_of, row_scanner, sniffed_type
+from ._tabular import is_tabular, is_tabular_form, load_tabular, tabular, tabular_size, text_bound
 
 _PIECE_BYTES = 1024 * 1024
 """A chunk of a binary payload: still in the processor's cache when the store takes it."""
@@ -23,65 +45,36 @@ _EDGE_CHARS = 1_024
 # All three are taken alike; to a type checker they are bytes.
 _BYTES_LIKE = cast("tuple[type[bytes], ...]", (bytes, bytearray, memoryview))
 
-_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
+_JSON_TYPES = frozenset({dict, list, tuple, int, float, bool, type(None)})
+"""Types of most values, which are neither arrays nor frames."""
 
 _TOO_EARLY = "the payload was not encoded yet: no pass over chunks() was completed"
-
-_EXTENSIONS = {
-    "application/gzip": "gz",
-    "application/json": "json",
-    "application/pdf": "pdf",
-    "application/x-ndjson": "ndjson",
-    "application/xml": "xml",
-    "application/yaml": "yaml",
-    "application/zip": "zip",
-    "audio/mpeg": "mp3",
-    "audio/wav": "wav",
-    "image/gif": "gif",
-    "image/jpeg": "jpg",
-    "image/png": "png",
-    "image/svg+xml": "svg",
-    "image/webp": "webp",
-    "text/csv": "csv",
-    "text/html": "html",
-    "text/markdown": "md",
-    "text/plain": "txt",
-    "text/xml": "xml",
-    "video/mp4": "mp4",
-}
-
-_TEXT_TYPES = frozenset(
-    {
-        "application/ecmascript",
-        "application/javascript",
-        "application/json",
-        "application/jsonl",
-        "application/ndjson",
-        "application/sql",
-        "application/toml",
-        "application/x-ndjson",
-        "application/x-yaml",
-        "application/xml",
-        "application/yaml",
-    }
-)
 
 
 class Encoding:
     """A value on its way to a store: what it is, and its bytes chunk by chunk.
 
     Args:
-        value: The str, the bytes, or the JSON value.
-        form: What `decode` makes of the payload: ``text``, ``bytes`` or ``json``.
+        value: The str, the bytes, the JSON value, the array or the frame.
+        form: What `decode` makes of the payload: ``text``, ``bytes``, ``json``, ``npy``, or
+            ``arrow-`` and the library of a frame.
         content_type: A MIME type.
-        payload: What is stored: text, which is encoded on the way, or ready bytes.
+        payload: What is stored: text or an array, encoded on the way, or ready bytes.
+        rows: Where they are known already; found on the way in JSON, NDJSON, CSV and TSV.
+        is_guess: The content type is what text looks like. It becomes ``text/plain`` where a
+            completed pass shows that it is no table.
+        is_parsed: Text of a JSON type is known to be JSON.
     """
 
     __slots__ = (
+        "_array",
         "_digest",
         "_index",
+        "_is_guess",
+        "_is_parsed",
         "_is_text",
         "_payload",
+        "_rows",
         "content_type",
         "extension",
         "form",
@@ -89,17 +82,29 @@ class Encoding:
     )
 
     def __init__(
-        self, value: object, *, form: str, content_type: str, payload: str | bytes
+        self,
+        value: object,
+        *,
+        form: str,
+        content_type: str,
+        payload: str | bytes | NpyPayload,
+        rows: Rows | None = None,
+        is_guess: bool = False,
+        is_parsed: bool = False,
     ) -> None:
         self.value = value
         self.form = form
         self.content_type = content_type
-        self.extension = _extension(content_type)
-        self._payload = payload
+        self.extension = extension_of(content_type)
+        self._array = payload if isinstance(payload, NpyPayload) else None
+        self._payload = b"" if isinstance(payload, NpyPayload) else payload
+        self._rows = rows
+        self._is_guess = is_guess
+        self._is_parsed = is_parsed
         self._is_text = (
-            isinstance(payload, str)
+            isinstance(self._payload, str)
             or form == "json"
-            or (_names_text(content_type) and _is_utf8(payload))
+            or (names_text(content_type) and is_utf8(self._payload))
         )
         self._index: Index | None = None
         self._digest: str | None = None
@@ -129,28 +134,53 @@ class Encoding:
     @property
     def size_hint(self) -> int:
         """The payload's bytes, or for text not yet encoded its characters."""
-        return len(self._payload)
+        return len(self._payload if self._array is None else self._array)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the value is a view of the payload: then a store in memory keeps no second."""
+        return self._array is None and self.form == ARRAY_ROWS
+
+    def check(self) -> None:
+        """Pass where the payload may be what its content type says.
+
+        Raises:
+            InvalidArgumentError: It cannot be; see `check_content_type`.
+        """
+        head = self._payload if self._array is None else next(self._array.pieces())
+        if isinstance(head, str):
+            if not names_json(self.content_type):
+                head = head[:HEAD_BYTES]
+            head = head.encode("utf-8", "surrogatepass")
+        # What we encoded as JSON needs no parsing to know that it is.
+        is_whole = self.form != "json"
+        check_content_type(self.content_type, head, is_text=self._is_text, is_whole=is_whole)
+        self._is_parsed = is_whole and len(head) <= _LONGEST_PARSED_CHARS
 
     def chunks(self) -> Iterator[bytes | memoryview]:
         """Yield the payload piece by piece. A completed pass sets `index` and `digest`."""
         digest = xxh3_128()
         if self._is_text:
-            builder = IndexBuilder()
+            builder, scanner = IndexBuilder(), self._scanner()
             for block, chars in self._blocks():
                 digest.update(block)
                 builder.add(block, chars)
+                if scanner is not None:
+                    scanner.feed(block)
                 yield block
-            self._index = builder.index()
+            if scanner is not None:
+                self._found(scanner.rows())
+            self._index = builder.index(self._rows)
         else:
             for piece in self._pieces():
                 digest.update(piece)
                 yield piece
-            self._index = binary_index(len(self._payload))
+            self._index = binary_index(self.size_hint, self._rows)
         self._digest = f"xxh3:{digest.hexdigest()}"
 
     def whole(self) -> bytes:
         """Return the payload in one piece; completes a pass, as `chunks` does."""
-        if isinstance(self._payload, str):
+        if isinstance(self._payload, str) or self._array is not None:
             return b"".join(self.chunks())
         for _ in self.chunks():
             pass
@@ -160,12 +190,41 @@ class Encoding:
         """Return the first `chars` code points of the payload's text, None where it is no text."""
         if isinstance(self._payload, str):
             return self._payload[:chars]
+        if self.form.startswith(FRAME_ROWS):
+            return frame_head(self.value, chars)
         if not self._is_text:
             return None
         head = self._payload[: 4 * chars]
         return head[: skip_chars(head, chars)].decode("utf-8", "surrogatepass")
 
-    def _pieces(self) -> Iterator[memoryview]:
+    def _scanner(self) -> RowScanner | None:
+        """Return what finds the rows, None where they are known or there are none."""
+        if self._rows is not None:
+            return None
+        if self.form == "json":
+            return JsonRows() if self._payload[:1] == b"[" else None
+        if format_of(self.content_type) == "json" and not (
+            self._is_parsed or self._is_json_array()
+        ):
+            return None
+        return row_scanner(self.content_type, is_guess=self._is_guess)
+
+    def _is_json_array(self) -> bool:
+        if len(self._payload) > _LONGEST_PARSED_CHARS:
+            return False
+        text = self._payload if isinstance(self._payload, str) else self._payload.decode()
+        return text[:_EDGE_CHARS].lstrip(_JSON_SPACE)[:1] == "[" and is_json(text)
+
+    def _found(self, rows: Rows | None) -> None:
+        self._rows = rows
+        if rows is None and self._is_guess:
+            self.content_type = "text/plain"
+            self.extension = extension_of(self.content_type)
+
+    def _pieces(self) -> Iterator[bytes | memoryview]:
+        if self._array is not None:
+            yield from self._array.pieces()
+            return
         payload = memoryview(cast("bytes", self._payload))  # text has blocks
         for start in range(0, len(payload), _PIECE_BYTES):
             yield payload[start : start + _PIECE_BYTES]
@@ -182,7 +241,8 @@ class Encoding:
 def encoded_size(value: object) -> int:
     """Return the bytes of our compact UTF-8 encoding of `value`, as `sizeBytes` shows it.
 
-    Text counts as its UTF-8 bytes, bytes as they are, all else as its JSON.
+    Text counts as its UTF-8 bytes, bytes as they are, arrays as their `.npy` file, frames as
+    their Arrow IPC file, all else as its JSON.
 
     Raises:
         UnencodableValueError: `value` has no lossless encoding.
@@ -194,14 +254,16 @@ def encoded_size(value: object) -> int:
         return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
     if isinstance(value, _BYTES_LIKE):
         return memoryview(value).nbytes
+    if type(value) not in _JSON_TYPES and is_tabular(value):
+        return tabular_size(value)
     return len(dumps(value))
 
 
-def weigh(value: object, limit_bytes: int) -> Encoding | None:
+def weigh(value: object, limit_bytes: int, *, owned: bool = False) -> Encoding | None:
     r"""Return None for what can be shown as it is, else the value ready to be stored.
 
     That is a value smaller than `limit_bytes` which encodes strictly: of a lone surrogate no
-    request could be made.
+    request could be made. An array or frame counts by a bound of what it is as JSON.
 
     Raises:
         UnencodableValueError: `value` has no lossless encoding.
@@ -213,10 +275,12 @@ def weigh(value: object, limit_bytes: int) -> Encoding | None:
         return None if _is_small_text(value, limit_bytes) else encode(value)
     if isinstance(value, _BYTES_LIKE):
         return None if encoded_size(value) < limit_bytes else encode(value)
-    payload = dumps(value)
+    if type(value) not in _JSON_TYPES and is_tabular(value):
+        return None if text_bound(value, limit_bytes) < limit_bytes else encode(value, owned=owned)
+    payload, rows = _dump(value)
     if len(payload) < limit_bytes and (payload.isascii() or not has_surrogates(payload)):
         return None
-    return Encoding(value, form="json", content_type="application/json", payload=payload)
+    return _json(value, "application/json", payload, rows)
 
 
 def _is_small_text(text: str, limit_bytes: int) -> bool:
@@ -229,28 +293,53 @@ def _is_small_text(text: str, limit_bytes: int) -> bool:
         return False
 
 
-def encode(value: object, content_type: str | None = None) -> Encoding:
+def encode(value: object, content_type: str | None = None, *, owned: bool = False) -> Encoding:
     """Return `value` ready to be stored. Text and bytes are stored as they are.
 
     Args:
         value: Text, bytes, or plain JSON values.
         content_type: Where None: of bytes ``application/octet-stream``, of JSON values and of
-            text up to 16 MiB that is a JSON object or array ``application/json``, of other text
-            ``text/plain``.
+            text up to 16 MiB that is a JSON object or array ``application/json``, of text that
+            is NDJSON, CSV or TSV throughout the type of that, of other text ``text/plain``, of
+            arrays ``application/x-npy``, of frames ``application/vnd.apache.arrow.file``.
+        owned: An array is ours now and never changes: no copy is made of it.
 
     Raises:
         UnencodableValueError: `value` has no lossless encoding.
     """
     if isinstance(value, str):
-        if content_type is None:
-            content_type = "application/json" if _looks_like_json(value) else "text/plain"
-        return Encoding(value, form="text", content_type=content_type, payload=value)
+        value = str.__str__(value)  # of a subclass, as of a str Enum, the text
+        if content_type is not None:
+            return Encoding(value, form="text", content_type=content_type, payload=value)
+        if _looks_like_json(value):
+            content_type = "application/json"
+            return Encoding(
+                value, form="text", content_type=content_type, payload=value, is_parsed=True
+            )
+        content_type = sniffed_type(value)
+        return Encoding(
+            value,
+            form="text",
+            content_type=content_type or "text/plain",
+            payload=value,
+            is_guess=content_type is not None,
+        )
     if isinstance(value, _BYTES_LIKE):
         payload = bytes(value)
         content_type = content_type or "application/octet-stream"
         return Encoding(payload, form="bytes", content_type=content_type, payload=payload)
+    if type(value) not in _JSON_TYPES and is_tabular(value):
+        found = tabular(value, owned=owned)
+        return Encoding(
+            found.value,
+            form=found.form,
+            content_type=content_type or found.content_type,
+            payload=found.payload,
+            rows=found.rows,
+        )
     content_type = content_type or "application/json"
-    return Encoding(value, form="json", content_type=content_type, payload=dumps(value))
+    payload, rows = _dump(value)
+    return _json(value, content_type, payload, rows)
 
 
 def digest_of(payload: bytes) -> str:
@@ -266,10 +355,28 @@ def decode(payload: bytes, form: str) -> object:
 
     Raises:
         ValueError: The payload is damaged.
+        InvalidArgumentError: The library that it takes is not installed.
     """
     if form == "text":
         return payload.decode("utf-8", "surrogatepass")
+    if is_tabular_form(form):
+        return load_tabular(payload, form)
     return loads(payload) if form == "json" else payload
+
+
+def _json(value: object, content_type: str, payload: bytes, rows: Rows | None) -> Encoding:
+    # Of objects that only JSON lays open, a glimpse is made as they are read.
+    if is_reshaped(value):
+        value = loads(payload)
+    return Encoding(value, form="json", content_type=content_type, payload=payload, rows=rows)
+
+
+def _dump(value: object) -> tuple[bytes, Rows | None]:
+    # Lists of fewer rows come by far more often, and their rows may never be asked for.
+    if type(value) is list or type(value) is tuple:
+        rows = cast("Sequence[object]", value)
+        return dump_rows(rows) if len(rows) > BLOCK_ROWS else (dumps(rows), None)
+    return dumps(value), None
 
 
 def _looks_like_json(text: str) -> bool:
@@ -278,44 +385,3 @@ def _looks_like_json(text: str) -> bool:
     # Slices, as strip() would copy the text whole.
     ends = text[:_EDGE_CHARS].lstrip(_JSON_SPACE)[:1] + text[-_EDGE_CHARS:].rstrip(_JSON_SPACE)[-1:]
     return ends in {"{}", "[]"} and is_json(text)
-
-
-def _media_type(content_type: str) -> str:
-    return content_type.partition(";")[0].strip().lower()
-
-
-def _names_text(content_type: str) -> bool:
-    charset = _CHARSET.search(content_type)
-    if charset and charset[1].lower() not in {"utf-8", "utf8", "us-ascii"}:
-        return False
-    media_type = _media_type(content_type)
-    return (
-        media_type.startswith("text/")
-        or media_type in _TEXT_TYPES
-        or media_type.endswith(("+json", "+xml", "+yaml"))
-    )
-
-
-def _is_utf8(payload: bytes) -> bool:
-    """Return whether `payload` is strictly valid UTF-8, without decoding all of it at once."""
-    if payload.isascii():
-        return True
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    view = memoryview(payload)
-    try:
-        for start in range(0, len(view), _PIECE_BYTES):
-            decoder.decode(view[start : start + _PIECE_BYTES])
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _extension(content_type: str) -> str:
-    media_type = _media_type(content_type)
-    if media_type in _EXTENSIONS:
-        return _EXTENSIONS[media_type]
-    for suffix in ("json", "xml", "yaml"):
-        if media_type.endswith(f"+{suffix}"):
-            return suffix
-    return "txt" if _names_text(media_type) else "bin"

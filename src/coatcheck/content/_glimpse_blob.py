@@ -21,7 +21,8 @@ _MAGIC = (
 _PNG_SIZE = re.compile(rb"\x89PNG\r\n\x1a\n.{4}IHDR(.{4})(.{4})", re.DOTALL)
 _GIF_SIZE = re.compile(rb"GIF8[79]a(..)(..)", re.DOTALL)
 _WEBP_SIZE = re.compile(
-    rb"RIFF.{4}WEBP(?:VP8 .{7}\x9d\x01\x2a(..)(..)|VP8X.{8}(...)(...))", re.DOTALL
+    rb"RIFF.{4}WEBP(?:VP8 .{7}\x9d\x01\x2a(..)(..)|VP8X.{8}(...)(...)|VP8L.{4}\x2f(.{4}))",
+    re.DOTALL,
 )
 _JPEG_SEGMENT = re.compile(rb"\xff+([\x01-\xfe])(..)", re.DOTALL)
 _JPEG_FRAME = re.compile(rb"\xff+[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]...(..)(..)", re.DOTALL)
@@ -32,7 +33,7 @@ def glimpse_blob(
 ) -> tuple[str, dict[str, object]] | None:
     """Return what `payload` is and its size, for images with width and height in pixels.
 
-    Source: PNG (ISO/IEC 15948, 11.2.2); GIF89a, 18; ITU-T T.81, B.2.2; RFC 9649, 2.5 and 2.7.
+    Source: PNG (ISO/IEC 15948, 11.2.2); GIF89a, 18; ITU-T T.81, B.2.2; RFC 9649, 2.5 to 2.7.
     """
     header = payload[:_HEADER_BYTES]
     kind = next((name for name, magic in _MAGIC if magic.match(header)), None)
@@ -64,6 +65,9 @@ def _pixels(header: bytes) -> tuple[int, int] | None:
         if match[1]:  # fourteen bits; the upper two ask for scaling
             lossy = (int.from_bytes(side, "little") & 0x3FFF for side in match.group(1, 2))
             return next(lossy), next(lossy)
+        if match[5]:  # twice fourteen bits, each one less than the side
+            sides = int.from_bytes(match[5], "little")
+            return (sides & 0x3FFF) + 1, (sides >> 14 & 0x3FFF) + 1
         return int.from_bytes(match[3], "little") + 1, int.from_bytes(match[4], "little") + 1
     return _jpeg_pixels(header)
 

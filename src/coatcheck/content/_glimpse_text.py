@@ -1,11 +1,12 @@
-"""The glimpse of text: how much there is, the first line that tells of an error, how it ends."""
+"""The glimpse of text: how much there is, what its log tells, the first error, how it ends."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, cast
 
 import stringzilla
 
+from ._log import read_log
 from ._preview import plain, quoted
 from ._tokens import first_within
 
@@ -57,7 +58,13 @@ class _ErrorLine(NamedTuple):
 
 
 def glimpse_text(
-    text: str, budget_tokens: int, *, line_count: int | None, is_error: bool
+    text: str,
+    budget_tokens: int,
+    *,
+    line_count: int | None,
+    is_error: bool,
+    length_chars: int | None = None,
+    head_length: int | None = None,
 ) -> tuple[str, dict[str, object]] | None:
     """Return the glimpse of `text` and its facts, None where it has nothing to say.
 
@@ -66,29 +73,42 @@ def glimpse_text(
         budget_tokens: Most estimated tokens.
         line_count: Lines of `text` where they are known; counted otherwise.
         is_error: Show several last lines, as the reason of a failure mostly is there.
+        length_chars: Of the whole, where `text` is its head and its tail.
+        head_length: How much of `text` is the head then.
     """
     if len(text) <= _SEEN_CHARS:
         return None
     if line_count is None:
         line_count = _count_newlines(text, 0, len(text)) + (not text.endswith("\n"))
-    size = f"{line_count:,} line{'s' if line_count > 1 else ''}, {len(text):,} characters"
-    facts: dict[str, object] = {"format": "text", "lines": line_count, "characters": len(text)}
+    length = len(text) if length_chars is None else length_chars
+    size = f"{line_count:,} line{'s' if line_count > 1 else ''}, {length:,} characters"
+    facts: dict[str, object] = {"format": "text", "lines": line_count, "characters": length}
     last_lines = _last_lines(text, _ERROR_LINES if is_error else 1)
     if last_lines:
         facts["last_line"] = plain(last_lines[-1], _SHOWN_CHARS[0])
     if line_count == 1:
         texts = _one_line_texts(size, text)
     else:
-        error = _first_error(text, line_count)
+        error = _first_error(text, line_count, head_length)
         if error is not None:
             line = plain(error.text, _SHOWN_CHARS[0])
             facts["error"] = {"line_number": error.number, "text": line}
-        texts = _texts(size, error, last_lines)
+        log = read_log(text, is_part=length > len(text))
+        if log.levels:
+            facts |= {"levels": dict(log.levels), "sampled": log.sampled}
+        if log.span:
+            facts |= {"from": log.span[0], "to": log.span[1]}
+        if log.levels:
+            # Its lines are alike: to see more of them tells little.
+            budget_tokens = budget_tokens * 3 // 4
+        texts = _texts(size, log.parts(), error, last_lines)
     shown = first_within(texts, budget_tokens)
     return None if shown is None else (shown, facts)
 
 
-def _texts(size: str, error: _ErrorLine | None, last_lines: list[str]) -> Iterator[str]:
+def _texts(
+    size: str, log: Sequence[str], error: _ErrorLine | None, last_lines: list[str]
+) -> Iterator[str]:
     """Yield renderings of the same, the fullest first."""
     # The error may be in the last line.
     if error is not None and last_lines and last_lines[-1].startswith(error.text):
@@ -97,10 +117,14 @@ def _texts(size: str, error: _ErrorLine | None, last_lines: list[str]) -> Iterat
         label = "last line" if lines == 1 else f"last {lines} lines"
         for chars in _SHOWN_CHARS if lines == 1 else _SHOWN_CHARS[:-1]:
             ends = " ".join(quoted(line, chars) for line in last_lines[-lines:])
-            yield "; ".join([size, *([error.part(chars)] if error else []), f"{label}: {ends}"])
-    if error is not None:
-        for chars in _SHOWN_CHARS:
-            yield f"{size}; {error.part(chars)}"
+            # The error tells more than the end does.
+            for told in [error.part(most) for most in (_SHOWN_CHARS[0], chars)] if error else [""]:
+                yield "; ".join(filter(None, [size, *log, told, f"{label}: {ends}"]))
+    for tell in (log, log[:1], ()):
+        if error is not None:
+            for chars in _SHOWN_CHARS:
+                yield "; ".join([size, *tell, error.part(chars)])
+    yield "; ".join([size, *log[:1]])
     yield size
 
 
@@ -117,9 +141,9 @@ def _last_lines(text: str, count: int) -> list[str]:
     return shown[-count:]
 
 
-def _first_error(text: str, line_count: int) -> _ErrorLine | None:
+def _first_error(text: str, line_count: int, head_length: int | None) -> _ErrorLine | None:
     """Return the first line that tells of an error; of a very long text, one near either end."""
-    head_stop = min(len(text), _SEARCHED_HEAD_CHARS)
+    head_stop = min(len(text) if head_length is None else head_length, _SEARCHED_HEAD_CHARS)
     found = _find_error(text, 0, head_stop)
     is_first = found is not None
     if found is None and head_stop < len(text):

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import cast
 
 from ._preview import quoted
+from ._statistics import written
 from ._tokens import first_within
 
 _SAMPLED_VALUES = 2_000
@@ -18,9 +19,12 @@ _SAMPLED_KEYS = 40
 _DEEPEST = 5
 _LONG_TEXT_CHARS = 200
 _KEY_CHARS = 40
+_SHOWN_TEXT_CHARS = 60
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_$@][\w.$@/-]*", re.ASCII)
-_DATA_URI = re.compile(r"data:([\w.+-]{1,40}/[\w.+-]{1,60})?[;,]", re.ASCII)
+_DATA_URI = re.compile(
+    r"data:([\w.+-]{1,40}/[\w.+-]{1,60})?(?:;[\w-]{1,20}=[\w.-]{1,40})*(;base64)?,", re.ASCII
+)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}", re.ASCII)
 
 _RENDERINGS = (
@@ -35,7 +39,9 @@ class _Shape:
     """What the values seen at one place have in common."""
 
     kinds: dict[str, int] = field(default_factory=dict[str, int])
-    """Kinds of what is no container, each with the longest text seen of it."""
+    """Kinds of what is no container, each with the longest seen of it: bytes in base64."""
+    alike: bool = True
+    """All texts in base64 seen are as long as the longest."""
     objects: int = 0
     most_keys: int = 0
     keys: "dict[str, _Shape]" = field(default_factory=dict)
@@ -47,8 +53,22 @@ class _Shape:
     items: "_Shape | None" = None
 
 
-def glimpse_tree(value: object, budget_tokens: int) -> tuple[str, dict[str, object]] | None:
+def glimpse_tree(
+    value: object,
+    budget_tokens: int,
+    *,
+    depth: int = _DEEPEST,
+    values: bool = False,
+    items: int | None = None,
+) -> tuple[str, dict[str, object]] | None:
     """Return the outline of a JSON value and its facts, None where it is no object or array.
+
+    Args:
+        value: The whole value.
+        budget_tokens: Most estimated tokens.
+        depth: In how many containers the outline goes at most.
+        values: Show short values that stand directly in an object, in place of their types.
+        items: Of an array, where `value` has but some of them.
 
     At most 2,000 values are looked at, level by level, the first hundred at each place: the
     size of `value` itself is exact, keys and types are those of the sample.
@@ -57,14 +77,19 @@ def glimpse_tree(value: object, budget_tokens: int) -> tuple[str, dict[str, obje
         return None
     container = cast("Mapping[str, object] | Sequence[object]", value)
     shape = _sample(container)
-    shown = first_within((_outline(shape, *how) for how in _RENDERINGS), budget_tokens)
+    if isinstance(container, Mapping) and (values or _has_long(shape)):
+        _show_values(shape, container)
+    if items is not None and shape.arrays:
+        shape.shortest = shape.longest = items
+    renderings = dict.fromkeys((min(depth, deep), keys) for deep, keys in _RENDERINGS)
+    shown = first_within((_outline(shape, *how) for how in renderings), budget_tokens)
     if shown is None:
         return None
     facts: dict[str, object] = {"format": "tree"}
     if isinstance(container, Mapping):
         facts |= {"type": "object", "keys": len(container)}
     else:
-        facts |= {"type": "array", "items": len(container)}
+        facts |= {"type": "array", "items": len(container) if items is None else items}
     return shown, facts
 
 
@@ -82,8 +107,23 @@ def _sample(value: object) -> _Shape:
             waiting.extend(_add_array(shape, cast("Sequence[object]", each), depth - 1))
         else:
             kind, length = _kind(each)
+            shape.alike = shape.alike and shape.kinds.get(kind, length) == length
             shape.kinds[kind] = max(length, shape.kinds.get(kind, 0))
     return whole
+
+
+def _has_long(shape: _Shape) -> bool:
+    """Return whether an object holds what is in base64, beside which all else is short."""
+    return any(length for child in shape.keys.values() for length in child.kinds.values())
+
+
+def _show_values(shape: _Shape, value: Mapping[str, object]) -> None:
+    """Let the outline tell the short values of an object in place of their types."""
+    for each, child in zip(value.values(), shape.keys.values(), strict=False):
+        if isinstance(each, str) and len(each) <= _SHOWN_TEXT_CHARS:
+            child.kinds = {quoted(each, _SHOWN_TEXT_CHARS): 0}
+        elif isinstance(each, (int, float)):
+            child.kinds = {written(each): 0}
 
 
 def _add_object(
@@ -95,7 +135,7 @@ def _add_object(
         return []
     below: list[tuple[_Shape, object, int]] = []
     for key, each in islice(value.items(), _SAMPLED_KEYS):
-        child = shape.keys.setdefault(key, _Shape())
+        child = shape.keys.setdefault(str(key), _Shape())
         child.present += 1
         below.append((child, each, depth))
     return below
@@ -115,23 +155,40 @@ def _add_array(
     return [(items, each, depth) for each in sampled]
 
 
+def outline_of(values: Sequence[object], depth: int, most_keys: int) -> str:
+    """Return what `values` are, those looked at taken together: ``object {a: int}``."""
+    items = _sample(values).items
+    return "" if items is None else _outline(items, depth, most_keys)
+
+
 def _kind(value: object) -> tuple[str, int]:
-    """Return what `value` is called, and its length where that is to be said."""
+    """Return what `value` is called, and of a long one in base64 how many bytes it is."""
     if value is None:
         return "null", 0
     if not isinstance(value, str) or len(value) <= _LONG_TEXT_CHARS:
         return type(value).__name__, 0
     data = _DATA_URI.match(value)
+    if data and data[2]:
+        return data[1] or "data", _decoded_bytes(value, data.end())
     if data:
         return f"{data[1] or 'data'} URI", len(value)
     if _BASE64.fullmatch(value, 0, 2 * _LONG_TEXT_CHARS):
-        return "base64", len(value)
+        return "base64", _decoded_bytes(value, 0)
     return "str", 0
 
 
+def _decoded_bytes(text: str, start: int) -> int:
+    """Return how many bytes the base64 text from `start` on is. Source: RFC 4648, section 4."""
+    digits = len(text) - start - text.count("=", max(start, len(text) - 2))
+    return digits * 3 // 4
+
+
 def _outline(shape: _Shape, depth: int, most_keys: int) -> str:
+    most = "" if shape.alike else "up to "
     parts = [
-        f"{kind} of up to {length:,} characters" if length else kind
+        f"{kind} of {most}{length:,} {'characters' if kind.endswith(' URI') else 'bytes'}"
+        if length
+        else kind
         for kind, length in shape.kinds.items()
     ]
     if shape.objects:

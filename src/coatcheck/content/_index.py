@@ -5,7 +5,7 @@ The arrays are little-endian u64, as in the host's memory: big-endian hosts are 
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Self, cast
 
 import stringzilla
@@ -15,6 +15,15 @@ from ..errors import StoreFormatError
 BLOCK_CHARS = 65_536
 """Code points per block."""
 
+BLOCK_ROWS = 1_024
+"""Rows per entry of `Rows.starts`."""
+
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark that may stand before text; it belongs to no row."""
+
+_SEARCHED = frozenset({"json", "ndjson", "csv", "tsv"})
+"""Formats whose rows differ in length, so that `Rows.starts` is needed to find one."""
+
 _U64_BYTES = 8
 _CONTINUES = 0b1000_0000
 
@@ -23,6 +32,21 @@ _CONTINUES = 0b1000_0000
 # character is every byte that does not continue one.
 count_chars = cast("Callable[[bytes | memoryview], int]", stringzilla.utf8_count)
 _count = cast("Callable[[bytes | memoryview, bytes], int]", stringzilla.count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows of a payload that is a table."""
+
+    format: str
+    """Which functions read them: ``json``, ``ndjson``, ``csv``, ``tsv``, or one of arrays."""
+    count: int
+    """A header is no row."""
+    starts: Sequence[int] = field(default_factory=lambda: array("Q"))
+    """Byte at or just before which each 1,024th row starts; white space may lie between.
+    Empty where rows need no search."""
+    columns: tuple[str, ...] = ()
+    """Names that stand in the payload's header, each once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,20 +67,38 @@ class Index:
     """Byte at which each block starts."""
     lines_before: Sequence[int]
     """Newlines before each block."""
+    rows: Rows | None = None
+    """None where the payload is no table."""
+
+    @property
+    def row_count(self) -> int | None:
+        """How many rows the payload has, None where it is no table."""
+        return None if self.rows is None else self.rows.count
+
+    @property
+    def row_starts(self) -> Sequence[int]:
+        """Bytes at which each 1,024th row starts."""
+        return array("Q") if self.rows is None else self.rows.starts
 
     def facts(self) -> dict[str, object]:
         """Return the counts as plain JSON values."""
-        return {
+        facts: dict[str, object] = {
             "size_bytes": self.size_bytes,
             "length_chars": self.length_chars,
             "newlines": self.newlines,
             "line_count": self.line_count,
             "is_ascii": self.is_ascii,
         }
+        if self.rows is not None:
+            facts |= {"rowCount": self.rows.count, "rowFormat": self.rows.format}
+            if self.rows.columns:
+                facts["columns"] = list(self.rows.columns)
+        return facts
 
     def arrays(self) -> bytes:
-        """Return both arrays joined: u64, little-endian."""
-        return array("Q", self.block_starts).tobytes() + array("Q", self.lines_before).tobytes()
+        """Return all arrays joined: u64, little-endian."""
+        joined = (self.block_starts, self.lines_before, self.row_starts)
+        return b"".join(array("Q", numbers).tobytes() for numbers in joined)
 
     @classmethod
     def load(cls, facts: Mapping[str, object], arrays: bytes | memoryview) -> Self:
@@ -79,7 +121,10 @@ class Index:
             raise StoreFormatError("the counts of an index contradict each other")
         entries = _entries(length)
         starts = 0 if is_ascii else entries
-        if len(arrays) != (starts + entries) * _U64_BYTES:
+        rows = _rows(facts)
+        behind = starts + entries
+        stop = behind + (_row_entries(rows) if rows else 0)
+        if len(arrays) != stop * _U64_BYTES:
             raise StoreFormatError("the arrays of an index have another length than its counts say")
         numbers = memoryview(arrays).cast("B").cast("Q")
         index = cls(
@@ -89,8 +134,11 @@ class Index:
             line_count=lines,
             is_ascii=is_ascii,
             block_starts=numbers[:starts],
-            lines_before=numbers[starts:],
+            lines_before=numbers[starts:behind],
+            rows=replace(rows, starts=numbers[behind:]) if rows else None,
         )
+        if rows and stop > behind and numbers[-1] >= size:
+            raise StoreFormatError("the rows of an index lie past its payload")
         if entries and (index.block_byte(entries - 1) >= size or index.lines_before[-1] > newlines):
             raise StoreFormatError("the arrays of an index point past its payload")
         return index
@@ -131,8 +179,8 @@ class IndexBuilder:
         self._newlines += count_newlines(block)
         self._ends_in_line = not block.endswith(b"\n")
 
-    def index(self) -> Index:
-        """Return the index of all that was added."""
+    def index(self, rows: Rows | None = None) -> Index:
+        """Return the index of all that was added, which is a table where it has `rows`."""
         is_ascii = self._size_bytes == self._length_chars
         one_block = self._length_chars <= BLOCK_CHARS
         return Index(
@@ -143,11 +191,12 @@ class IndexBuilder:
             is_ascii=is_ascii,
             block_starts=array("Q") if is_ascii or one_block else self._starts,
             lines_before=array("Q") if one_block else self._lines,
+            rows=rows,
         )
 
 
-def binary_index(size_bytes: int) -> Index:
-    """Return the index of a payload that is no text."""
+def binary_index(size_bytes: int, rows: Rows | None = None) -> Index:
+    """Return the index of a payload that is no text, but may be a table."""
     return Index(
         size_bytes=size_bytes,
         length_chars=None,
@@ -156,6 +205,7 @@ def binary_index(size_bytes: int) -> Index:
         is_ascii=False,
         block_starts=array("Q"),
         lines_before=array("Q"),
+        rows=rows,
     )
 
 
@@ -218,6 +268,24 @@ def _entries(length_chars: int | None) -> int:
     if length_chars is None or length_chars <= BLOCK_CHARS:
         return 0
     return -(-length_chars // BLOCK_CHARS)
+
+
+def _row_entries(rows: Rows) -> int:
+    return -(-rows.count // BLOCK_ROWS) if rows.format in _SEARCHED else 0
+
+
+def _rows(facts: Mapping[str, object]) -> Rows | None:
+    if facts.get("rowCount") is None:
+        return None
+    form, columns = facts.get("rowFormat"), facts.get("columns", [])
+    if not isinstance(form, str) or not isinstance(columns, list):
+        raise StoreFormatError("an index has rows of no format")
+    names = cast("list[object]", columns)
+    if not all(isinstance(name, str) for name in names):
+        raise StoreFormatError("an index has columns without names")
+    return Rows(
+        format=form, count=_number(facts, "rowCount"), columns=tuple(cast("list[str]", names))
+    )
 
 
 def _number(facts: Mapping[str, object], name: str) -> int:

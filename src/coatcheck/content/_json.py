@@ -1,19 +1,22 @@
-"""JSON, lossless both ways: what was encoded comes back equal and of the same type, or not at all.
+"""JSON, lossless: plain values come back equal, all others as `docs/values.md` promises.
 
 Nothing here measures, indexes or stores.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
-from math import isfinite
+from collections.abc import Callable
+from functools import partial
 from typing import NoReturn, cast
 
 import orjson
 import stringzilla
 
 from ..errors import UnencodableValueError
+from ._json_digits import number_of
+from ._json_nulls import may_hold_non_finite, with_names
+from ._json_values import finite, plain
+from ._json_writer import write
 
 _OPTIONS = (
     orjson.OPT_PASSTHROUGH_DATACLASS
@@ -23,43 +26,87 @@ _OPTIONS = (
 
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf]")
 
-_DEEPEST = 254
-"""Most containers within each other. orjson's bound, held on every path."""
+_QUICK_LEVELS = 3
+"""Objects within each other that orjson asks about. Each may add 254 containers, and what is
+nested more than 1,024 deep it would not read again."""
 
-_CONTAINERS = frozenset({list, tuple, dict})
-_PLAIN = frozenset({str, int, float, bool, type(None)}) | _CONTAINERS
-
-# Of an integer over 64 bits, once each digit is written as 0. Few floats have as many.
+# Of an integer over 64 bits, once each digit is written as 0.
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_INTS = (b"0" * 20, b"-" + b"0" * 19)
+_LONG_INT = re.compile(rb"-?0+")
+_BEFORE_INT = frozenset(b"[:, \t\n\r")
+_AFTER_INT = frozenset(b"]}, \t\n\r")
+_MOST_LONG_RUNS = 100_000
 
 # Several times quicker than `in`, on short bytes and on long ones. It has no type hints.
-_find = cast("Callable[[bytes, bytes], int]", stringzilla.find)
+_find = cast("Callable[..., int]", stringzilla.find)
 
 
 def dumps(value: object) -> bytes:
-    r"""Return `value` as compact UTF-8 JSON from which `loads` makes an equal value.
+    r"""Return `value` as compact UTF-8 JSON, by the rule that `docs/values.md` lays down.
 
-    Tuples become arrays. Lone surrogates are written as three bytes each (`surrogatepass`),
-    integers of any size as their digits.
+    Lone surrogates are written as three bytes each (`surrogatepass`), integers up to a million
+    digits long as their digits.
 
     Raises:
-        UnencodableValueError: `value` contains itself, a number that is not finite, a key
-            that is no string, a type that JSON lacks, or more than 254 nested containers.
+        UnencodableValueError: `value` contains itself, a type that has no rule, keys that give
+            the same text, or more than 254 nested containers.
 
-    >>> dumps({"é": [1, 1.0, None]})
-    b'{"\xc3\xa9":[1,1.0,null]}'
+    >>> dumps({"é": [1, 1.0, None], 2: {3}})
+    b'{"\xc3\xa9":[1,1.0,null],"2":[3]}'
     """
     try:
-        payload = orjson.dumps(value, None, _OPTIONS)
+        payload = _quick(value)
+        return write(value, _within) if payload is None else payload
+    except RecursionError as error:  # the caller's own stack was nearly full
+        raise UnencodableValueError("the stack is full", endless=True) from error
+
+
+def _within(part: object, depth: int) -> bytes | None:
+    """Return the JSON of a part that stands so many containers deep, None where it is refused."""
+    # orjson is to hold its bound on depth.
+    wrapped = part
+    for _ in range(depth):
+        wrapped = [wrapped]
+    payload = _quick(wrapped)
+    return None if payload is None else payload[depth:-depth]
+
+
+def _quick(value: object, levels: int = _QUICK_LEVELS) -> bytes | None:
+    """Return the JSON of a value that orjson can write, else None."""
+    try:
+        payload = orjson.dumps(value, _ASKED[levels], _OPTIONS)
+        # orjson writes NaN and infinity as null, without a word.
+        if _find(payload, b"null") >= 0 and may_hold_non_finite(value, payload):
+            return orjson.dumps(with_names(value), _ASKED[levels], _OPTIONS)
     except TypeError:  # some of what it refuses, the slow way can write
-        return _dumps_slowly(value)
-    # orjson writes NaN and infinity as null, without a word.
-    if _find(payload, b"null") >= 0:
-        _check_finite(value)
-    # It also writes members of an Enum and UUIDs as their text. To find those would take a walk
-    # of every value, at several times the cost of the encoding, so they pass.
+        return None
     return payload
+
+
+def _asked(levels: int, value: object) -> object:
+    """Return what orjson is to write for a value that it does not know."""
+    known = plain(value)
+    if isinstance(known, float):
+        return finite(known)
+    if not isinstance(known, list | dict | set | frozenset):
+        return known
+    # Encoded here, as only here is NaN found in it.
+    if isinstance(known, list | dict):
+        return orjson.Fragment(_part(cast("object", known), levels))
+    items = cast("frozenset[object]", known)
+    return orjson.Fragment(b"[" + b",".join(sorted(_part(each, levels) for each in items)) + b"]")
+
+
+def _part(value: object, levels: int) -> bytes:
+    payload = _quick(value, levels - 1) if levels else None
+    if payload is None:
+        message = "not the quick way"
+        raise TypeError(message)
+    return payload
+
+
+_ASKED = [partial(_asked, levels) for levels in range(_QUICK_LEVELS + 1)]
 
 
 def loads(payload: bytes) -> object:
@@ -73,8 +120,7 @@ def loads(payload: bytes) -> object:
     except ValueError:  # lone surrogates, or no JSON
         return _loads_slowly(payload.decode("utf-8", "surrogatepass"))
     # orjson reads integers over 64 bits as floats, without a word.
-    digits = payload.translate(_DIGITS)
-    if any(_find(digits, long_int) >= 0 for long_int in _LONG_INTS):
+    if _may_hold_long_int(payload):
         return _loads_slowly(payload.decode())
     return cast("object", value)
 
@@ -86,8 +132,9 @@ def is_json(text: str) -> bool:
         orjson.loads(text.encode("utf-8", "surrogatepass"))
     except ValueError:  # lone surrogates and numbers out of range are JSON still
         try:
-            # Some Pythons parse deeper than others: what is deeper than we encode is text to all.
-            _check_plain(_loads_slowly(text))
+            # The numbers themselves are not needed. Some Pythons parse deeper than others: what
+            # is deeper than we encode is text to all.
+            dumps(_loads_slowly(text, parse_int=len))
         except ValueError:
             return False
     return True
@@ -99,19 +146,29 @@ def has_surrogates(payload: bytes) -> bool:
     return _find(payload, b"\xed") >= 0 and _SURROGATE.search(payload) is not None
 
 
-def _dumps_slowly(value: object) -> bytes:
-    _check_plain(value)
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (ValueError, RecursionError) as error:
-        # A number that is not finite, one of more digits than Python prints, or a full stack.
-        raise UnencodableValueError(str(error)) from error
-    return text.encode("utf-8", "surrogatepass")
+def _may_hold_long_int(payload: bytes) -> bool:
+    """Return whether a run of digits may be an integer over 64 bits, and not part of a float."""
+    digits = payload.translate(_DIGITS)
+    for long_int in _LONG_INTS:
+        at = _find(digits, long_int)
+        for _ in range(_MOST_LONG_RUNS):
+            if at < 0:
+                break
+            run = cast("re.Match[bytes]", _LONG_INT.match(digits, at))
+            before = at - (at > 0 and digits[at - 1] == 0x2D)
+            if (before == 0 or digits[before - 1] in _BEFORE_INT) and (
+                run.end() == len(digits) or digits[run.end()] in _AFTER_INT
+            ):
+                return True
+            at = _find(digits, long_int, run.end())
+        else:
+            return True
+    return False
 
 
-def _loads_slowly(text: str) -> object:
+def _loads_slowly(text: str, parse_int: Callable[[str], int] = number_of) -> object:
     try:
-        return cast("object", json.loads(text, parse_constant=_refuse))
+        return cast("object", json.loads(text, parse_constant=_refuse, parse_int=parse_int))
     except RecursionError as error:
         message = "the JSON text is nested too deeply"
         raise ValueError(message) from error
@@ -120,48 +177,3 @@ def _loads_slowly(text: str) -> object:
 def _refuse(constant: str) -> NoReturn:
     message = f"{constant} is not JSON"
     raise ValueError(message)
-
-
-def _check_plain(value: object) -> None:
-    """Raise for what the stdlib would write, though not losslessly, or would never end to write."""
-    level = [value]
-    for _ in range(_DEEPEST + 1):
-        foreign = set(map(type, level)) - _PLAIN
-        if foreign:
-            names = ", ".join(sorted(kind.__name__ for kind in foreign))
-            raise UnencodableValueError(f"JSON has no type for {names}")
-        dicts = [cast("Mapping[object, object]", each) for each in level if type(each) is dict]
-        if set(map(type, chain.from_iterable(dicts))) - {str}:
-            raise UnencodableValueError("a key is not a string")
-        # Each container once per level: one that holds itself twice would double it each time.
-        containers = {id(each): each for each in level if type(each) in _CONTAINERS}
-        if not containers:
-            return
-        level = _inside(containers.values())
-    raise UnencodableValueError(
-        f"it contains itself, or is nested more than {_DEEPEST} deep", endless=True
-    )
-
-
-def _check_finite(value: object) -> None:
-    """Raise for NaN and infinity in a value that orjson has written."""
-    values = [value]
-    for each in values:  # grows on the way
-        kind = type(each)
-        if kind is float:
-            if not isfinite(cast("float", each)):
-                raise UnencodableValueError(f"JSON has no number {each}")
-        elif kind is dict:
-            values.extend(cast("Mapping[str, object]", each).values())
-        elif kind is list or kind is tuple:
-            values.extend(cast("Iterable[object]", each))
-
-
-def _inside(containers: Iterable[object]) -> list[object]:
-    inside: list[object] = []
-    for each in containers:
-        if type(each) is dict:
-            inside.extend(cast("Mapping[str, object]", each).values())
-        else:
-            inside.extend(cast("Iterable[object]", each))
-    return inside

@@ -5,7 +5,17 @@ from dataclasses import dataclass
 
 from ..errors import InvalidArgumentError, shown
 from ..records import Limits, Page
-from ._index import BLOCK_CHARS, Index, count_chars, count_newlines, skip_chars, skip_lines
+from ._index import (
+    BLOCK_CHARS,
+    BLOCK_ROWS,
+    Index,
+    Rows,
+    count_chars,
+    count_newlines,
+    skip_chars,
+    skip_lines,
+)
+from ._row_page import cut_rows, has_row_pages, rows_range
 from ._tokens import clip_tokens
 
 _LONGEST_CHARACTER_BYTES = 4
@@ -35,6 +45,8 @@ class PagePlan:
         """Return the page; `data` is the payload's bytes from `start_byte` to `stop_byte`."""
         if self.unit == "bytes":
             return self._bytes_page(data)
+        if self.unit == "rows":
+            return self._rows_page(data)
         if self.start_byte == self.stop_byte:
             return self._end_page()
         begin, end = self._window(data)
@@ -90,6 +102,17 @@ class PagePlan:
             line_number=None,
         )
 
+    def _rows_page(self, data: bytes) -> Page:
+        return cut_rows(
+            self.index.rows or Rows(format="json", count=0),
+            data,
+            offset=self.offset,
+            limit=self.limit,
+            longest_chars=self.longest_chars,
+            budget_tokens=self.budget_tokens,
+            is_end=self.stop_byte == self.index.size_bytes,
+        )
+
     def _end_page(self) -> Page:
         length_chars = self.index.length_chars or 0
         return Page(
@@ -113,7 +136,10 @@ def plan_page(
 
     Args:
         index: Of the payload.
-        unit: ``chars``, ``lines`` or ``bytes``; it counts `offset` and `limit`.
+        unit: ``chars``, ``lines``, ``rows`` or ``bytes``; it counts `offset` and `limit`. A page
+            of rows is a JSON list of them: of JSON and NDJSON as they were written, of CSV and
+            TSV objects of text by column. Where one row alone is longer than a page, it is a
+            JSON string instead, the head of that row, and the next page starts with the next.
         offset: Where the window starts; from the end on it is empty.
         limit: Longest window, clamped to the page cap. None: the default page, which is bounded
             in estimated tokens too.
@@ -135,6 +161,11 @@ def plan_page(
     applied = longest if limit is None else min(limit, longest)
     if unit == "bytes":
         block, start_byte, stop_byte = _bytes_range(index, offset, applied)
+    elif unit == "rows" and index.rows is not None:
+        block = offset // BLOCK_ROWS
+        start_byte, stop_byte = rows_range(
+            index.rows, index.size_bytes, offset, applied, longest_chars
+        )
     elif unit == "lines":
         block, start_byte, stop_byte = _lines_range(index, offset, applied, longest_chars)
     else:
@@ -154,6 +185,8 @@ def plan_page(
 
 def _check_unit(index: Index, unit: str) -> None:
     units = ("bytes",) if index.length_chars is None else ("chars", "lines", "bytes")
+    if has_row_pages(index.rows):
+        units = (*units, "rows")
     if unit in units:
         return
     if unit in {"chars", "lines"}:

@@ -18,6 +18,14 @@ _ESCAPE = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 _ESCAPE_START = re.compile("[\x1b\x90\x98\x9b\x9d-\x9f]")
+# Long text in base64, up to where it is looked at; in quotes only what has letters of both
+# kinds and digits, as identifiers and words have not all along.
+_DATA = re.compile(
+    r"(?:;base64,|\"(?=[A-Za-z+/]{0,60}[0-9])(?=[A-Z0-9+/]{0,60}[a-z])(?=[a-z0-9+/]{0,60}[A-Z]))"
+    r"([A-Za-z0-9+/_-]{100,})",
+    re.ASCII,
+)
+_SHOWN_DATA_CHARS = 40
 # What would end a line, hide or reorder what stands around it, or end the quotation.
 _UNQUOTABLE = re.compile("[`\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -47,6 +55,8 @@ def preview(head: str, limit_chars: int) -> str:
 def shown_preview(head: str, length_chars: int, limit_chars: int) -> str:
     """Return the preview as an envelope shows it: where cut, with the count of what follows.
 
+    It ends soon after the start of text in base64, be it a data URI or in quotes.
+
     Args:
         head: Raw text, best `head_chars` long or whole.
         length_chars: Of the whole payload.
@@ -55,6 +65,10 @@ def shown_preview(head: str, length_chars: int, limit_chars: int) -> str:
     >>> shown_preview("one two", 7, 3)
     'one … (4 more characters)'
     """
+    data = _DATA.search(head)
+    if data is not None:
+        # More of it would tell nobody anything.
+        head = head[: data.start(1) + _SHOWN_DATA_CHARS]
     text, consumed = _cut(head, limit_chars)
     more = length_chars - consumed
     if more <= 0 or limit_chars == 0:

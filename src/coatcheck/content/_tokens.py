@@ -97,7 +97,7 @@ def estimate_tokens(text: str) -> int:
     >>> estimate_tokens("The server does not respond.")
     6
     """
-    return ceil(max(1.0, _weigh(text))) if text else 0
+    return ceil(max(1.0, weigh_text(text))) if text else 0
 
 
 def clip_tokens(text: str, budget: int) -> int:
@@ -109,9 +109,10 @@ def clip_tokens(text: str, budget: int) -> int:
     left = float(budget)
     while length < len(text):
         step = text[length : length + _STEP_CHARS]
-        weight = _weigh(step)
+        weight = weigh_text(step)
         if weight > left:
-            length += bisect_right(range(len(step)), left, key=lambda chars: _weigh(step[:chars]))
+            fits = range(len(step))
+            length += bisect_right(fits, left, key=lambda chars: weigh_text(step[:chars]))
             break
         length += len(step)
         left -= weight
@@ -126,7 +127,8 @@ def first_within(texts: Iterable[str], budget: int) -> str | None:
     return next((text for text in texts if estimate_tokens(text) <= budget), None)
 
 
-def _weigh(text: str) -> float:
+def weigh_text(text: str) -> float:
+    """Return the estimate before it is rounded up, so that it adds up over parts."""
     encoded = text.encode("utf-8", "surrogatepass")
     # The mark in front lets a run that starts the text be counted as any other.
     kinds = b"|" + (

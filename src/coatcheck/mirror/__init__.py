@@ -1,6 +1,8 @@
 """Mirrored tools: pointers in, envelopes out, and the tool in between runs unchanged."""
 
-from ._mirror import Mirror, mirror
+from ._definition import definition
+from ._mirror import Mirror, background, mirror
 from ._parameters import Verbatim
+from ._turn import ToolResult
 
-__all__ = ["Mirror", "Verbatim", "mirror"]
+__all__ = ["Mirror", "ToolResult", "Verbatim", "background", "definition", "mirror"]

@@ -1,17 +1,19 @@
 """Mirrored tools: pointers in, envelopes out, and the tool in between runs unchanged."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from ..bank import Bank, BlockingBank, as_text, parsed
-from ..content import Encoding, loads
+from ..content import loads
 from ..errors import InvalidArgumentError
 from ..records import Limits
+from ._handles import BackgroundTool
 from ._mirrored import MirroredTool
 from ._offloader import Offloader
 from ._parameters import Parameters
 from ._schema import schema_at, schema_types, widened
 from ._slots import Argument
+from ._turn import ToolResult, fit_turn
 
 
 class Mirror:
@@ -85,13 +87,35 @@ class Mirror:
                 artifact ``<tool>_<call id>``.
             is_error: Whether the value is the text of a failure; the envelope says so.
         """
-        limit_bytes = self.limits.inline_limit(tool)
-        decided = self._offloader.decide(value, tool, limit_bytes)
-        if not isinstance(decided, Encoding):
-            return decided
-        return await self._offloader.keep(
-            value, decided, tool, call_id, limit_bytes=limit_bytes, is_error=is_error
+        return await self._offloader.offload(
+            value,
+            tool,
+            call_id,
+            limit_bytes=self.limits.inline_limit(tool),
+            is_error=is_error,
         )
+
+    async def offload_turn(self, results: Iterable[tuple[Any, ...]]) -> list[object]:
+        """Return the results of one turn as the model should see them, in their order.
+
+        Each as `offload` would show it. Where they take more than `Limits.turn_bytes`
+        together, the largest are offloaded too, one after another, until the rest fits. Of
+        two as large, the one whose tool and call id come first in order goes first, else the
+        one that stands first: which finished first makes no difference. What a limit's
+        `never` names, and whatever an envelope would not make smaller, stays.
+
+        Args:
+            results: Each a `ToolResult`, or a tuple of the same: a value, then where known
+                its tool, its call id, and whether it is the text of a failure.
+        """
+        each = [ToolResult(*result) for result in results]
+        shown = [
+            await self.offload(one.value, one.tool, one.call_id, is_error=one.is_error)
+            for one in each
+        ]
+        if self.limits.turn_bytes is not None:
+            await fit_turn(self._offloader, each, shown, self.limits.turn_bytes)
+        return shown
 
     def schema(self, json_schema: Mapping[str, Any]) -> dict[str, Any]:
         """Return a tool's JSON schema, its array and object parameters open to pointers."""
@@ -104,6 +128,7 @@ class Mirror:
         inline_bytes: int | None = None,
         preview_chars: int | None = None,
         to_model_output: Callable[[Any], object] | None = None,
+        owned: bool = False,
     ) -> Callable[..., Any]:
         """Return `fn` mirrored; see `mirror`."""
         return MirroredTool(
@@ -115,6 +140,33 @@ class Mirror:
             inline_bytes=inline_bytes,
             preview_chars=preview_chars,
             to_model_output=to_model_output,
+            owned=owned,
+        ).mirrored()
+
+    def background(
+        self,
+        fn: Callable[..., object],
+        *,
+        ttl_seconds: float = 600,
+        lease_seconds: float = 60,
+        inline_bytes: int | None = None,
+        preview_chars: int | None = None,
+        to_model_output: Callable[[Any], object] | None = None,
+        owned: bool = False,
+    ) -> Callable[..., Any]:
+        """Return `fn` mirrored, its work in the background; see `background`."""
+        return BackgroundTool(
+            fn,
+            Parameters(fn, self._inject),
+            self.bank,
+            self._offloader,
+            limits=self.limits,
+            ttl_seconds=ttl_seconds,
+            lease_seconds=lease_seconds,
+            inline_bytes=inline_bytes,
+            preview_chars=preview_chars,
+            to_model_output=to_model_output,
+            owned=owned,
         ).mirrored()
 
 
@@ -125,6 +177,7 @@ def mirror(
     inline_bytes: int | None = None,
     preview_chars: int | None = None,
     to_model_output: Callable[[Any], object] | None = None,
+    owned: bool = False,
     limits: Limits | None = None,
 ) -> Callable[..., Any]:
     """Return a function like `fn` that takes pointers for arguments, and may return an envelope.
@@ -142,6 +195,7 @@ def mirror(
         preview_chars: Longest preview in its envelopes.
         to_model_output: Makes of a result what the model should see, before its size is
             checked; may be async. What it leaves out is not banked.
+        owned: Nobody changes a numpy array once `fn` returned it, so that none is copied.
         limits: Where other limits than the bank's should hold.
 
     >>> import asyncio
@@ -160,6 +214,63 @@ def mirror(
         inline_bytes=inline_bytes,
         preview_chars=preview_chars,
         to_model_output=to_model_output,
+        owned=owned,
+    )
+
+
+def background(
+    fn: Callable[..., object],
+    bank: Bank,
+    *,
+    ttl_seconds: float = 600,
+    lease_seconds: float = 60,
+    inline_bytes: int | None = None,
+    preview_chars: int | None = None,
+    to_model_output: Callable[[Any], object] | None = None,
+    limits: Limits | None = None,
+    owned: bool = False,
+) -> Callable[..., Any]:
+    """Return a function like `fn` that starts it, and returns a handle at once.
+
+    As `mirror`, but the work goes on in the background: of an async `fn` on the running event
+    loop (asyncio), of a sync one in a thread. Pointers and arguments are checked before it
+    starts. What comes of it, the envelope of a large result included, is kept in the bank, for
+    the tool ``pollResult`` of `coatcheck.tools.poll_tools`, in any process that has the store.
+
+    Args:
+        fn: A function, method or other callable, sync or async.
+        bank: Where handles and results are kept, and pointers are looked up.
+        ttl_seconds: How long the outcome can be asked for, from when the work ended.
+        lease_seconds: How long the work still seems to go on once its process has died.
+        inline_bytes: From this encoded size on its result becomes a pointer; 0 always.
+        preview_chars: Longest preview in its envelopes.
+        to_model_output: Makes of a result what the model should see; may be async.
+        limits: Where other limits than the bank's should hold.
+        owned: Whether the arrays it returns are never changed afterwards: no copy is made.
+
+    >>> import asyncio, json
+    >>> from coatcheck.stores import MemoryStore
+    >>> from coatcheck.tools import poll_tools
+    >>> async def example() -> str:
+    ...     bank = Bank(MemoryStore())
+    ...
+    ...     async def count(to: int) -> int:
+    ...         return len(range(to))
+    ...
+    ...     started = json.loads(await background(count, bank)(1_000))
+    ...     (poll,) = poll_tools(bank)
+    ...     return await poll.call({"handle": started["handle"], "waitMs": 5_000})
+    >>> asyncio.run(example())
+    '{"status":"done","result":1000}'
+    """
+    return Mirror(bank, limits).background(
+        fn,
+        ttl_seconds=ttl_seconds,
+        lease_seconds=lease_seconds,
+        inline_bytes=inline_bytes,
+        preview_chars=preview_chars,
+        to_model_output=to_model_output,
+        owned=owned,
     )
 
 

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from ..bank import Bank, portal
+from ..bank import Bank, Stream, portal
 from ..content import Encoding
 from ..records import Limits
 from ._offloader import Offloader
@@ -25,6 +25,7 @@ class MirroredTool:
         inline_bytes: From this encoded size on a result is offloaded; 0 always.
         preview_chars: Longest preview in its envelopes.
         to_model_output: Makes of a result what the model should see.
+        owned: Nobody changes an array once it was returned.
     """
 
     def __init__(
@@ -38,28 +39,30 @@ class MirroredTool:
         inline_bytes: int | None,
         preview_chars: int | None,
         to_model_output: Callable[[Any], object] | None,
+        owned: bool = False,
     ) -> None:
         self._fn = fn
         self._parameters = parameters
         self._bank = bank
         self._offloader = offloader
-        self._name: str = getattr(fn, "__name__", None) or type(fn).__name__
-        self._limit_bytes = (
-            limits.inline_limit(self._name) if inline_bytes is None else inline_bytes
-        )
+        self.name: str = getattr(fn, "__name__", None) or type(fn).__name__
+        self._limit_bytes = limits.inline_limit(self.name) if inline_bytes is None else inline_bytes
         self._preview_chars = preview_chars
         self._to_model_output = to_model_output
+        self._owned = owned
         # ASCII text below this is shown as it is, without a further look.
         self._quick_bytes = 0 if to_model_output is not None else self._limit_bytes
 
     def mirrored(self) -> Callable[..., Any]:
-        """Return the mirrored form: async for an async callable, else sync."""
-        return self._waiting() if _is_async(self._fn) else self._blocking()
+        """Return the mirrored form: async for an async callable or generator, else sync."""
+        if inspect.isasyncgenfunction(self._fn):
+            return self._waiting(awaited(self._fn))
+        return self._waiting(self._fn) if is_async(self._fn) else self._blocking()
 
-    def _waiting(self) -> Callable[..., Any]:
+    def _waiting(self, function: Callable[..., object]) -> Callable[..., Any]:
         """Return the mirrored form of an async function."""
         parameters, bank, quick_bytes = self._parameters, self._bank, self._quick_bytes
-        fn = cast("Callable[..., Awaitable[object]]", self._fn)
+        fn = cast("Callable[..., Awaitable[object]]", function)
 
         async def mirrored(*args: Any, **kwargs: Any) -> object:
             if not parameters.are_settled(args, kwargs):
@@ -91,19 +94,25 @@ class MirroredTool:
             if type(result) is str and result.isascii() and len(result) < quick_bytes:
                 return result
             if type(result) not in _PLAIN_TYPES and inspect.isawaitable(result):
-                return self._shown_later(result)
+                return self.shown_later(result)
             if self._to_model_output is not None:
                 # In the caller's thread: on the portal's, a sync tool called in it would wait
                 # for itself.
                 result = self._to_model_output(result)
                 if inspect.isawaitable(result):
                     result = portal().run(_awaited(result))
-            decided = self._offloader.decide(result, self._name, self._limit_bytes)
+            if _is_stream(result):
+                shown = self._shown(result)
+                return shown if hasattr(result, "__aiter__") else portal().run(shown)
+            decided = self._decided(result)
             if not isinstance(decided, Encoding):
                 return decided
             return portal().run(self._kept(result, decided))
 
         return self._dressed(mirrored)
+
+    def _decided(self, result: object) -> object:
+        return self._offloader.decide(result, self.name, self._limit_bytes, owned=self._owned)
 
     async def _model_output(self, result: object) -> object:
         shrink = cast("Callable[[object], object]", self._to_model_output)
@@ -112,14 +121,19 @@ class MirroredTool:
             return await cast("Awaitable[object]", shrunk)
         return shrunk
 
-    async def _shown_later(self, result: Awaitable[object]) -> object:
+    async def shown_later(self, result: Awaitable[object]) -> object:
+        """Return what to show of a result that is still to come."""
         awaited = await result
         if self._to_model_output is not None:
             awaited = await self._model_output(awaited)
         return await self._shown(awaited)
 
     async def _shown(self, result: object) -> object:
-        decided = self._offloader.decide(result, self._name, self._limit_bytes)
+        if _is_stream(result):
+            return await self._offloader.offload(
+                result, self.name, limit_bytes=self._limit_bytes, preview_chars=self._preview_chars
+            )
+        decided = self._decided(result)
         if not isinstance(decided, Encoding):
             return decided
         return await self._kept(result, decided)
@@ -128,7 +142,7 @@ class MirroredTool:
         return await self._offloader.keep(
             result,
             encoding,
-            self._name,
+            self.name,
             limit_bytes=self._limit_bytes,
             preview_chars=self._preview_chars,
         )
@@ -139,8 +153,8 @@ class MirroredTool:
         No ``__wrapped__``: it would make a framework see the types from before.
         """
         named: Any = mirrored
-        named.__name__ = self._name
-        named.__qualname__ = getattr(self._fn, "__qualname__", self._name)
+        named.__name__ = self.name
+        named.__qualname__ = getattr(self._fn, "__qualname__", self.name)
         named.__doc__ = self._fn.__doc__
         named.__module__ = getattr(self._fn, "__module__", __name__)
         named.__signature__ = self._parameters.signature
@@ -148,11 +162,25 @@ class MirroredTool:
         return mirrored
 
 
+def awaited(fn: Callable[..., object]) -> Callable[..., object]:
+    """Return an async generator function as one that is awaited for its generator."""
+
+    async def made(*args: Any, **kwargs: Any) -> object:
+        return fn(*args, **kwargs)
+
+    return made
+
+
+def _is_stream(result: object) -> bool:
+    return type(result) not in _PLAIN_TYPES and Stream.of(result, is_result=True) is not None
+
+
 async def _awaited(result: Awaitable[object]) -> object:
     return await result
 
 
-def _is_async(fn: Callable[..., object]) -> bool:
+def is_async(fn: Callable[..., object]) -> bool:
+    """Return whether a call of `fn` is to be awaited."""
     return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(
         getattr(fn, "__call__", None)  # noqa: B004 - an object whose calls are awaited
     )

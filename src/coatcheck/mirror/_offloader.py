@@ -1,10 +1,23 @@
 """The offloader: measures a result, and banks what is too large to show."""
 
-from ..bank import Bank, is_name
+import sys
+
+from ..bank import Bank, Stream, is_name
 from ..content import Encoding, weigh
 from ..errors import CoatcheckError, UnencodableValueError
 from ..records import OWN_TOOLS, Artifact, Envelope, Limits
-from ._shown import fitted, is_smaller, must_be_kept, readable, unencodable, unkept
+from ._shown import (
+    fitted,
+    is_smaller,
+    must_be_kept,
+    readable,
+    unencodable,
+    unkept,
+    unkept_stream,
+)
+
+_SURELY_SMALLER_BYTES = 4_096
+"""A stream is read up to here before it is banked: of less, an envelope may not be smaller."""
 
 
 class Offloader:
@@ -24,7 +37,99 @@ class Offloader:
             set() if reader is None else {reader}
         )
 
-    def decide(self, value: object, tool: str | None, limit_bytes: int) -> object:
+    async def offload(
+        self,
+        value: object,
+        tool: str | None,
+        call_id: str | None = None,
+        *,
+        limit_bytes: int,
+        preview_chars: int | None = None,
+        is_error: bool = False,
+    ) -> object:
+        """Return what to show of a result, which is banked first where it must be."""
+        stream = Stream.of(value, is_result=True)
+        if stream is not None:
+
+            async def show() -> object:
+                return await self._show_stream(
+                    stream,
+                    tool,
+                    call_id,
+                    limit_bytes=limit_bytes,
+                    preview_chars=preview_chars,
+                    is_error=is_error,
+                )
+
+            return await stream.run(show)
+        decided = self.decide(value, tool, limit_bytes)
+        if not isinstance(decided, Encoding):
+            return decided
+        return await self.keep(
+            value,
+            decided,
+            tool,
+            call_id,
+            limit_bytes=limit_bytes,
+            preview_chars=preview_chars,
+            is_error=is_error,
+        )
+
+    async def _show_stream(
+        self,
+        stream: Stream,
+        tool: str | None,
+        call_id: str | None,
+        *,
+        limit_bytes: int,
+        preview_chars: int | None,
+        is_error: bool,
+    ) -> object:
+        """Return what to show of a stream: a short one itself, else its envelope.
+
+        Raises:
+            Exception: What the tool's iterator raised.
+        """
+        least_bytes = limit_bytes and max(limit_bytes, _SURELY_SMALLER_BYTES)
+        try:
+            if not await stream.begins(sys.maxsize if tool in self._never else least_bytes):
+                return await self.offload(
+                    stream.value(),
+                    tool,
+                    call_id,
+                    limit_bytes=limit_bytes,
+                    preview_chars=preview_chars,
+                    is_error=is_error,
+                )
+            artifact = await self._banked(
+                stream, tool, call_id, preview_chars=preview_chars, is_error=is_error
+            )
+        except Exception as error:
+            if error is stream.failure and not stream.is_unencodable:
+                raise  # the tool's own
+            if isinstance(error, UnencodableValueError) and stream.first_items:
+                shown = unencodable(stream.first_items, error)
+                if not isinstance(shown, Encoding):
+                    return shown
+                return await self.keep(
+                    stream.first_items,
+                    shown,
+                    tool,
+                    call_id,
+                    limit_bytes=limit_bytes,
+                    preview_chars=preview_chars,
+                    is_error=is_error,
+                )
+            _log_loss(tool, error)
+            if error is not stream.failure:
+                await stream.drain()
+            return unkept_stream(stream.encoding)
+        envelope = Envelope.of(artifact, reader=self._reader, is_error=is_error)
+        return fitted(envelope, stream.encoding, artifact.length_chars) if limit_bytes else envelope
+
+    def decide(
+        self, value: object, tool: str | None, limit_bytes: int, *, owned: bool = False
+    ) -> object:
         """Return what to show of a result, or its `Encoding` where it must be kept first."""
         if isinstance(value, Artifact):
             return Envelope.of(value, reader=self._reader)
@@ -33,7 +138,7 @@ class Offloader:
         if tool in self._never:
             return readable(value)
         try:
-            encoding = weigh(value, limit_bytes)
+            encoding = weigh(value, limit_bytes, owned=owned)
         except UnencodableValueError as error:
             return unencodable(value, error)
         if encoding is None:
@@ -52,18 +157,9 @@ class Offloader:
         is_error: bool = False,
     ) -> object:
         """Bank a result and return its envelope; the result itself where that is not smaller."""
-        shown_chars = self._limits.preview_chars if preview_chars is None else preview_chars
-        name = None if call_id is None else f"{tool or 'tool'}_{call_id}"
         try:
-            artifact = await self._bank.put(
-                encoding,
-                name=name if name is not None and is_name(name) else None,
-                kind="tool-output",
-                key=None if call_id is None else f"{tool}\n{call_id}",
-                preview_chars=shown_chars,
-                shown_chars=shown_chars,
-                tool=tool,
-                is_error=is_error,
+            artifact = await self._banked(
+                encoding, tool, call_id, preview_chars=preview_chars, is_error=is_error
             )
         except Exception as error:  # noqa: BLE001 - else the tool's result would be lost with it
             _log_loss(tool, error)
@@ -73,6 +169,28 @@ class Offloader:
             return envelope
         envelope = fitted(envelope, encoding, artifact.length_chars)
         return envelope if is_smaller(envelope) else readable(value)
+
+    async def _banked(
+        self,
+        value: Encoding | Stream,
+        tool: str | None,
+        call_id: str | None,
+        *,
+        preview_chars: int | None,
+        is_error: bool,
+    ) -> Artifact:
+        shown_chars = self._limits.preview_chars if preview_chars is None else preview_chars
+        name = None if call_id is None else f"{tool or 'tool'}_{call_id}"
+        return await self._bank.put(
+            value,
+            name=name if name is not None and is_name(name) else None,
+            kind="tool-output",
+            key=None if call_id is None else f"{tool}\n{call_id}",
+            preview_chars=shown_chars,
+            shown_chars=shown_chars,
+            tool=tool,
+            is_error=is_error,
+        )
 
 
 def _log_loss(tool: str | None, error: Exception) -> None:

@@ -17,7 +17,7 @@ from typing import (
     get_type_hints,
 )
 
-from ..bank import Bank, as_text, fit, parsed, readings
+from ..bank import Bank, StoredValidator, as_found, as_text, fit, fit_stored, parsed
 from ..errors import shown
 from ..records import is_pointer
 from ._schema import POINTER_PATTERN, POINTER_SCHEMA, takes_structure
@@ -48,6 +48,8 @@ class Parameter:
     exact: type | None
     """The type whose own values need no validation."""
     adapter: "TypeAdapter[Any] | None"
+    stored: StoredValidator | None
+    """Validates what a pointer stands for, where the adapter does what a model writes."""
     verbatim: bool = False
 
     def is_settled(self, value: object) -> bool:
@@ -64,8 +66,9 @@ class Parameter:
         """
         if argument.is_whole:
             found = argument.slots[0].found
-            candidates = readings(found, self.declared)
-            return next(candidates) if self.adapter is None else fit(self.adapter, candidates, what)
+            if self.adapter is None or self.stored is None:
+                return as_found(found, self.declared)
+            return fit_stored(self.adapter, self.stored, found, self.declared, what)
         if self.adapter is None:
             return argument.value
         if not argument.slots:
@@ -261,17 +264,18 @@ def _parameter(declared: object) -> Parameter:
     if get_origin(declared) is Annotated and any(
         isinstance(mark, _Verbatim) for mark in get_args(declared)
     ):
-        return Parameter(declared, declared, None, None, verbatim=True)
+        return Parameter(declared, declared, None, None, None, verbatim=True)
     if declared is Any or declared is object or isinstance(declared, str):
-        return Parameter(Any, declared, None, None)
+        return Parameter(Any, declared, None, None, None)
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", declared))
         schema = adapter.json_schema()
         advertised = _advertised(declared, schema)
+        stored = StoredValidator(adapter)
     except Exception:  # noqa: BLE001 - pydantic, and what a type does in its hooks, raise anything
-        return Parameter(Any, _foreign(), None, None)
+        return Parameter(declared, _foreign(), None, None, None)
     exact = next((scalar for scalar in _SCALARS if declared is scalar), None)
-    return Parameter(declared, advertised, exact, adapter)
+    return Parameter(declared, advertised, exact, adapter, stored)
 
 
 def _advertised(declared: object, schema: Mapping[str, Any]) -> object:

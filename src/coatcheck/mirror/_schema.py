@@ -1,6 +1,6 @@
 """JSON schemas of tools: what they say of a parameter, and how a pointer is let in."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard, cast
 
 POINTER_PATTERN = "^(art:|[a-z][a-z0-9]{1,15}-)[0-9a-f-]{32,36}"
@@ -54,6 +54,46 @@ def schema_at(node: object, path: tuple[object, ...], root: Mapping[str, Any]) -
 def takes_structure(node: object, root: Mapping[str, Any]) -> bool:
     """Return whether a schema node takes an array or object."""
     return bool(schema_types(node, root) & _STRUCTURES)
+
+
+def bare(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema without what only repeats names, or is said of every object: fewer tokens."""
+
+    def change(node: dict[str, Any]) -> dict[str, Any]:
+        node.pop("title", None)
+        if node.get("additionalProperties") is False:
+            del node["additionalProperties"]
+        return node
+
+    return cast("dict[str, Any]", _changed(schema, change))
+
+
+def closed(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema whose objects take nothing but what they name."""
+
+    def change(node: dict[str, Any]) -> dict[str, Any]:
+        if "properties" in node:
+            node["additionalProperties"] = False
+        return node
+
+    changed = _changed(schema, change)
+    return {**cast("dict[str, Any]", changed), "additionalProperties": False}
+
+
+def _changed(node: object, change: Callable[[dict[str, Any]], dict[str, Any]]) -> object:
+    """Return a copy of a schema node, changed at each node of it; values are left alone."""
+    if not isinstance(node, Mapping):
+        return node
+    copy = dict(cast("Mapping[str, Any]", node))
+    for word, inner in copy.items():
+        if word in {"properties", "$defs"} and isinstance(inner, Mapping):
+            named = cast("Mapping[str, object]", inner)
+            copy[word] = {name: _changed(each, change) for name, each in named.items()}
+        elif word in {"anyOf", "oneOf", "allOf", "prefixItems"} and isinstance(inner, list):
+            copy[word] = [_changed(each, change) for each in cast("list[object]", inner)]
+        elif word in {"items", "additionalProperties"}:
+            copy[word] = _changed(inner, change)
+    return change(copy)
 
 
 def _alternatives(node: object, root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

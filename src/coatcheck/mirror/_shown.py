@@ -4,13 +4,17 @@ from dataclasses import replace
 
 from ..content import (
     Encoding,
+    StreamEncoding,
+    decode,
     dumps,
     encode,
     encoded_size,
     has_surrogates,
     head_chars,
+    is_tabular,
     loads,
     shown_preview,
+    text_bound,
     visible,
 )
 from ..errors import UnencodableValueError
@@ -41,10 +45,23 @@ def must_be_kept(value: object, encoding: Encoding, limit_bytes: int) -> bool:
         return True
     least_bytes = max(limit_bytes, _size(_FLOOR) + 1)
     # A character takes a byte or more: the quick answer for most.
-    return encoding.size_hint >= least_bytes or encoded_size(value) >= least_bytes
+    return encoding.size_hint >= least_bytes or shown_size(value, least_bytes) >= least_bytes
 
 
-def fitted(envelope: Envelope, encoding: Encoding, length_chars: int | None) -> Envelope:
+def shown_size(value: object, limit_bytes: int) -> int:
+    """Return the UTF-8 bytes a value takes where it is shown: of a table a bound, maybe cut.
+
+    Raises:
+        UnencodableValueError: It has no encoding.
+    """
+    if isinstance(value, Envelope):
+        return _size(value)
+    return text_bound(value, limit_bytes) if is_tabular(value) else encoded_size(value)
+
+
+def fitted(
+    envelope: Envelope, encoding: Encoding | StreamEncoding, length_chars: int | None
+) -> Envelope:
     """Return an envelope smaller than what it replaces: without glimpse, then with less preview."""
     size_bytes = envelope.size_bytes
     if _size(envelope) < size_bytes:
@@ -62,7 +79,7 @@ def readable(value: object) -> object:
     """Return a result with each lone surrogate shown as U+FFFD, as no request could carry it."""
     if isinstance(value, str):
         return visible(value)
-    if is_binary(value):
+    if is_binary(value) or is_tabular(value):
         return value
     try:
         payload = dumps(value)
@@ -75,16 +92,32 @@ def readable(value: object) -> object:
 
 def unkept(value: object) -> object:
     """Return a result that could not be kept, whole up to 200,000 characters, else in part."""
-    if is_binary(value):
-        size_bytes = encoded_size(value)
-        if size_bytes <= WHOLE_CHARS:
+    if is_binary(value) or is_tabular(value):
+        if shown_size(value, WHOLE_CHARS + 1) <= WHOLE_CHARS:
             return value
+        size_bytes = encoded_size(value)
         return f"[{size_bytes:,} bytes of binary output, not shown; they were not kept]"
     try:
         text = value if isinstance(value, str) else dumps(value).decode("utf-8", "surrogatepass")
     except UnencodableValueError:
         text, _ = written(value, _WRITTEN_CHARS)
     return in_part(text, _EDGE_CHARS, "The output") if len(text) > WHOLE_CHARS else value
+
+
+def unkept_stream(encoding: StreamEncoding) -> object:
+    """Return what was read of a stream that could not be kept: as `unkept`, but less is held."""
+    size_bytes = encoding.size_bytes
+    payload = encoding.whole()
+    if payload is not None:
+        return readable(unkept(decode(payload, encoding.form)))
+    head, tail = encoding.edges()
+    if encoding.head(0) is None:
+        return f"[{size_bytes:,} bytes of binary output, not shown; they were not kept]"
+    head, tail = head[:_EDGE_CHARS], tail[-_EDGE_CHARS:]
+    shown_bytes = sum(len(part.encode("utf-8", "surrogatepass")) for part in (head, tail))
+    left_out = f"{size_bytes - shown_bytes:,} of {size_bytes:,} bytes"
+    notice = f"[The output was not kept. {left_out} that were read are left out here.]"
+    return visible(f"{head}\n{notice}\n{tail}")
 
 
 def unencodable(value: object, error: UnencodableValueError) -> object:

@@ -5,6 +5,7 @@ from ._memory import MemoryStore
 from ._protocols import (
     Store,
     SupportsBatch,
+    SupportsCopy,
     SupportsCreate,
     SupportsExpiry,
     SupportsRange,
@@ -16,6 +17,7 @@ __all__ = [
     "MemoryStore",
     "Store",
     "SupportsBatch",
+    "SupportsCopy",
     "SupportsCreate",
     "SupportsExpiry",
     "SupportsRange",

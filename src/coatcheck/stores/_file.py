@@ -12,7 +12,7 @@ from pathlib import Path
 from ._draft import Draft, sweep
 from ._folders import Folders, find_file, unavailable
 from ._keys import check_window, is_key, split_folder, split_key
-from ._thread import in_thread
+from ._thread import in_own_thread, in_thread
 
 # Up to these, work is done on the loop: the way to a thread and back costs 0.1 ms.
 _INLINE_READ_BYTES = 4 * 1024 * 1024
@@ -62,7 +62,10 @@ class FileStore:
 
     async def put_stream(self, key: str, chunks: Iterable[bytes | memoryview]) -> None:
         segments = split_key(key)
-        await in_thread(partial(self._write, segments, chunks, replace=True))
+        await in_own_thread(partial(self._write, segments, chunks, replace=True))
+
+    async def put_copy(self, key: str, path: Path, look: Callable[[bytes], object]) -> None:
+        await in_thread(partial(self._copy, split_key(key), path, look))
 
     async def get(self, key: str) -> bytes | None:
         return await self._get(key, 0, sys.maxsize)
@@ -103,13 +106,24 @@ class FileStore:
     def _write(
         self, segments: Sequence[str], chunks: Iterable[bytes | memoryview], *, replace: bool
     ) -> bool:
-        if not self._swept:
-            self._swept = True
-            sweep(self._folders, self._clock)
-        with Draft(self._folders) as draft:
+        with self._draft() as draft:
             for chunk in chunks:
                 draft.write(chunk)
             return draft.publish(segments, replace=replace)
+
+    def _copy(self, segments: Sequence[str], path: Path, look: Callable[[bytes], object]) -> None:
+        with path.open("rb", buffering=0) as source, self._draft() as draft:
+            draft.copy(source.fileno())
+            # The copy, as the file may change meanwhile.
+            for piece in draft.pieces():
+                look(piece)
+            draft.publish(segments, replace=True)
+
+    def _draft(self) -> Draft:
+        if not self._swept:
+            self._swept = True
+            sweep(self._folders, self._clock)
+        return Draft(self._folders)
 
     async def _get(self, key: str, start: int, stop: int) -> bytes | None:
         read = partial(self._read, split_key(key), start, stop)

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 from ._keys import check_window, split_folder, split_key
-from ._thread import in_thread
+from ._thread import in_own_thread
 
 
 class MemoryStore:
@@ -41,7 +41,7 @@ class MemoryStore:
 
     async def put_stream(self, key: str, chunks: Iterable[bytes | memoryview]) -> None:
         split_key(key)
-        await self.put(key, await in_thread(lambda: b"".join(chunks)))
+        await self.put(key, await in_own_thread(lambda: b"".join(chunks)))
 
     async def put_expiring(self, key: str, payload: bytes, ttl_seconds: float) -> None:
         """As the Protocol says.

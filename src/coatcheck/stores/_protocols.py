@@ -1,6 +1,7 @@
 """What a store promises, and what only some can do. Nothing here moves a byte."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 
@@ -56,8 +57,22 @@ class SupportsStream(Protocol):
     async def put_stream(self, key: str, chunks: Iterable[bytes | memoryview]) -> None:
         """Write the joined `chunks` whole, or not at all. Overwrites.
 
-        `chunks` is consumed once, possibly in a worker thread. What it raises is passed
-        on, and then nothing is stored.
+        `chunks` is consumed once, in a worker thread, as it may block: any number of streams
+        may wait at once. What it raises is passed on, and then nothing is stored.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsCopy(Protocol):
+    """A store that can take over a file of this machine without moving it through Python."""
+
+    async def put_copy(self, key: str, path: Path, look: Callable[[bytes], object]) -> None:
+        """Write what the file at `path` holds whole, or not at all. Overwrites.
+
+        `look` is called with all that will be stored, piece by piece and in a worker thread,
+        before any of it can be seen. What it raises, or the opening and reading of the file, is
+        passed on, and then nothing is stored.
         """
         ...
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from anyio import CapacityLimiter
+
 _Result = TypeVar("_Result")
 
 
@@ -15,6 +17,20 @@ async def in_thread(call: Callable[[], _Result]) -> _Result:
     A thread cannot be stopped, so where the caller is cancelled, this ends when `call` has, or
     before it began: nothing is written behind the back of whoever undoes the work.
     """
+    return await _in_thread(call, None)
+
+
+async def in_own_thread(call: Callable[[], _Result]) -> _Result:
+    """As `in_thread`, but beside the limit on how many threads work at once.
+
+    For what may wait for others, which may need one of those threads to go on.
+    """
+    from anyio import CapacityLimiter
+
+    return await _in_thread(call, CapacityLimiter(1))
+
+
+async def _in_thread(call: Callable[[], _Result], limiter: "CapacityLimiter | None") -> _Result:
     # Here, not above: they take longer to import than all of the stores.
     from concurrent.futures import Future
 
@@ -29,7 +45,7 @@ async def in_thread(call: Callable[[], _Result]) -> _Result:
             _settle(ended)
 
     try:
-        return cast("_Result", await to_thread.run_sync(run))
+        return cast("_Result", await to_thread.run_sync(run, limiter=limiter))
     except BaseException:
         if not ended.cancel():
             await _wait(ended)

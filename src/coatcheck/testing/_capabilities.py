@@ -1,6 +1,9 @@
 """What a store promises beyond the least, as tests: each is skipped where a store lacks it."""
 
+import os
+import threading
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 from ..stores import (
     Store,
     SupportsBatch,
+    SupportsCopy,
     SupportsCreate,
     SupportsExpiry,
     SupportsRange,
@@ -63,6 +67,13 @@ class CapabilitySuite:
         """Return the store where it has this capability."""
         if not isinstance(store, SupportsStream):
             pytest.skip("this store has no put_stream")
+        return store
+
+    @pytest.fixture
+    def copying(self, store: Store) -> SupportsCopy:
+        """Return the store where it has this capability."""
+        if not isinstance(store, SupportsCopy):
+            pytest.skip("this store has no put_copy")
         return store
 
     @pytest.fixture
@@ -179,6 +190,75 @@ class CapabilitySuite:
             with pytest.raises(error) as caught:
                 await streaming.put_stream(key, failing())
             assert caught.value is raised
+
+        assert await store.get("a/new") is None
+        assert await store.get("a/old") == b"before"
+        assert await listing(store, "a/") == ["a/old"]
+
+    async def test_any_number_of_streams_may_wait_at_once(
+        self, store: Store, streaming: SupportsStream
+    ) -> None:
+        # As many as no pool of threads has by default; each waits for all the others.
+        streams = 48
+        barrier = threading.Barrier(streams, timeout=60)
+
+        def waiting(number: int) -> Iterator[bytes]:
+            yield b"%d" % number
+            barrier.wait()
+            yield b"!"
+
+        async with anyio.create_task_group() as group:
+            for number in range(streams):
+                group.start_soon(streaming.put_stream, f"a/{number}", waiting(number))
+
+        assert await store.get("a/7") == b"7!"
+
+    # --- copy ---
+
+    @pytest.mark.parametrize("payload", [b"", EVERY_BYTE, LARGE])
+    async def test_copy_stores_what_the_file_holds_and_shows_it_before(
+        self, store: Store, copying: SupportsCopy, tmp_path: Path, payload: bytes
+    ) -> None:
+        path = tmp_path / "source"
+        path.write_bytes(payload)
+        await store.put("a/1", b"before")
+        pieces: list[bytes] = []
+        await copying.put_copy("a/1", path, pieces.append)
+
+        assert await store.get("a/1") == b"".join(pieces) == payload
+        assert path.read_bytes() == payload
+
+    async def test_copy_of_a_file_without_a_size_stores_what_it_gives(
+        self, store: Store, copying: SupportsCopy, tmp_path: Path
+    ) -> None:
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_bytes, args=(LARGE,))
+        writer.start()
+        await copying.put_copy("a/1", pipe, len)
+        writer.join()
+
+        assert await store.get("a/1") == LARGE
+
+    async def test_copy_that_fails_passes_its_error_on_and_leaves_nothing(
+        self, store: Store, copying: SupportsCopy, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "source"
+        path.write_bytes(LARGE)
+        await store.put("a/old", b"before")
+        raised = OSError("not this one")
+
+        def refuse(_: bytes) -> None:
+            raise raised
+
+        for key in ("a/new", "a/old"):
+            with pytest.raises(OSError, match="not this one") as caught:
+                await copying.put_copy(key, path, refuse)
+            assert caught.value is raised
+            with pytest.raises(FileNotFoundError):
+                await copying.put_copy(key, tmp_path / "missing", len)
+            with pytest.raises(IsADirectoryError):
+                await copying.put_copy(key, tmp_path, len)
 
         assert await store.get("a/new") is None
         assert await store.get("a/old") == b"before"

@@ -2,7 +2,8 @@
 
 from ._artifacts import artifact_tools
 from ._failure import Failure, as_failure
+from ._poll import poll_tools
 from ._retrieve import retrieval_tools
 from ._tool import Tool
 
-__all__ = ["Failure", "Tool", "artifact_tools", "as_failure", "retrieval_tools"]
+__all__ = ["Failure", "Tool", "artifact_tools", "as_failure", "poll_tools", "retrieval_tools"]

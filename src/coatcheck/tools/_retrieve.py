@@ -2,6 +2,7 @@
 
 from ..bank import Bank
 from ..content import dumps, visible
+from ..errors import BinaryPayloadError
 from ..records import Matches, Page
 from ._tool import Arguments, Tool, tool
 
@@ -19,7 +20,13 @@ def retrieval_tools(bank: Bank) -> list[Tool]:
         if "search" in arguments:
             limit = arguments.get("limit", 50)
             return _matches_reply(await bank.search(pointer, arguments["search"], offset, limit))
-        return page_reply(await bank.read(pointer, offset, arguments.get("limit")))
+        limit = arguments.get("limit")
+        try:
+            page = await bank.read(pointer, offset, limit)
+        except BinaryPayloadError:
+            # Arrays and frames have rows. Of what has none the same error comes once more.
+            page = await bank.read(pointer, offset, limit, unit="rows")
+        return page_reply(page)
 
     return [
         tool(
@@ -41,6 +48,8 @@ def page_reply(page: Page) -> str:
         "offset": page.offset,
         "limit": page.limit,
     }
+    if page.unit == "rows":
+        reply["unit"] = page.unit
     if page.next_offset is not None:
         reply["nextOffset"] = page.next_offset
     return dumps(reply).decode()

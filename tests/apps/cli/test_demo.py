@@ -228,7 +228,7 @@ def test_default_input_is_the_environment(coatcheck: Run) -> None:
 
     rows = int(answers(outcome)[1])
     assert rows > 1_000
-    assert f"array of {rows:,} objects" in json.loads(answers(outcome)[0])["glimpse"]
+    assert f"{rows:,} rows, 4 columns" in json.loads(answers(outcome)[0])["glimpse"]
     assert outcome["windows"][0]["overflowsAtCall"] is None
     assert outcome["tokens"] < 15_000 < 100 * outcome["tokens"] < outcome["rawTokens"]
 

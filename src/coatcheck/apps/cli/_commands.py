@@ -98,10 +98,16 @@ def show(
     store: Store = None,
     scope: Scope = "default",
     as_json: Json = False,
+    as_facts: Annotated[
+        bool, typer.Option("--facts", help="What the glimpse is made of, as JSON.")
+    ] = False,
 ) -> None:
     """Show the facts of an artifact, its glimpse and preview, and how to read on."""
     with opened(store, scope) as bank:
         artifact = _found(bank, pointer)
+    if as_facts:
+        write_json({} if artifact.glimpse is None else dict(artifact.glimpse.facts))
+        return
     if as_json:
         write_json(artifact_wire(artifact))
         return

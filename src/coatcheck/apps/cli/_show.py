@@ -12,6 +12,7 @@ from rich.text import Text
 from ...records import Artifact, Match
 from ._lines import human_size
 from ._out import one_line, printable
+from ._show_glimpse import drawn_glimpse
 
 _POINTER_WIDTH = 40
 _WIDE = 110
@@ -87,7 +88,7 @@ def facts(artifact: Artifact) -> RenderableType:
             table.add_row(label, Text(printable(value)))
     parts: list[RenderableType] = [table]
     if artifact.glimpse is not None:
-        parts.append(_panel("glimpse", str(artifact.glimpse)))
+        parts.append(drawn_glimpse(artifact.glimpse))
     if artifact.preview:
         lines = artifact.preview.splitlines()
         more = ["…"] if len(lines) > _PREVIEW_LINES else []

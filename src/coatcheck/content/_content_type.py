@@ -1,0 +1,216 @@
+r"""What a content type says of bytes: whether they are text, and how they begin."""
+
+import codecs
+import re
+from functools import cache
+
+from ..errors import InvalidArgumentError, shown
+from ._json import is_json
+
+HEAD_BYTES = 65_536
+"""How much of a payload is enough to check its type, where it is not all at hand."""
+
+_LONGEST_PARSED_BYTES = 16 * 1024 * 1024
+"""JSON over this size is checked by its first and last character only."""
+
+_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
+_DECODED_BYTES = 1024 * 1024
+_JSON_SPACE = b" \t\n\r"
+
+_EXTENSIONS = {
+    "application/gzip": "gz",
+    "application/json": "json",
+    "application/pdf": "pdf",
+    "application/vnd.apache.arrow.file": "arrow",
+    "application/vnd.apache.parquet": "parquet",
+    "application/x-ndjson": "ndjson",
+    "application/x-npy": "npy",
+    "application/xml": "xml",
+    "application/yaml": "yaml",
+    "application/zip": "zip",
+    "audio/mpeg": "mp3",
+    "audio/wav": "wav",
+    "image/gif": "gif",
+    "image/jpeg": "jpg",
+    "image/png": "png",
+    "image/svg+xml": "svg",
+    "image/webp": "webp",
+    "text/csv": "csv",
+    "text/html": "html",
+    "text/markdown": "md",
+    "text/plain": "txt",
+    "text/tab-separated-values": "tsv",
+    "text/xml": "xml",
+    "video/mp4": "mp4",
+}
+
+# What the table above does not say already. Source code and settings are plain text.
+_TYPES = {
+    "feather": "application/vnd.apache.arrow.file",
+    "geojson": "application/geo+json",
+    "htm": "text/html",
+    "jpeg": "image/jpeg",
+    "jsonl": "application/x-ndjson",
+    "markdown": "text/markdown",
+    "tab": "text/tab-separated-values",
+    "toml": "application/toml",
+    "xml": "application/xml",
+    "yml": "application/yaml",
+    **dict.fromkeys(
+        re.findall(
+            r"\w+",
+            "bash c cfg conf cpp css diff err go h hpp ini java js kt log lua out patch php pl "
+            "py r rb rs rst scala sh sql swift tex text ts tsx vue",
+        ),
+        "text/plain",
+    ),
+}
+
+_TEXT_TYPES = frozenset(
+    {
+        "application/ecmascript",
+        "application/javascript",
+        "application/json",
+        "application/jsonl",
+        "application/ndjson",
+        "application/sql",
+        "application/toml",
+        "application/x-ndjson",
+        "application/x-yaml",
+        "application/xml",
+        "application/yaml",
+    }
+)
+
+_BEGINNINGS = {
+    "application/gzip": re.compile(rb"\x1f\x8b"),
+    "application/pdf": re.compile(rb"%PDF-"),
+    "application/vnd.apache.arrow.file": re.compile(rb"ARROW1"),
+    "application/vnd.apache.parquet": re.compile(rb"PAR1"),
+    "application/x-npy": re.compile(rb"\x93NUMPY"),
+    "application/zip": re.compile(rb"PK(?:\x03\x04|\x05\x06)"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
+}
+
+_JSON_STARTS = re.compile(rb'[ \t\n\r]*(?:[\[{"\d-]|true|false|null)')
+
+
+def media_type(content_type: str) -> str:
+    """Return a content type without its parameters, in lower case."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def names_text(content_type: str) -> bool:
+    """Return whether a content type is one of text, in an encoding that UTF-8 covers."""
+    charset = _CHARSET.search(content_type)
+    if charset and charset[1].lower() not in {"utf-8", "utf8", "us-ascii"}:
+        return False
+    kind = media_type(content_type)
+    return (
+        kind.startswith("text/") or kind in _TEXT_TYPES or kind.endswith(("+json", "+xml", "+yaml"))
+    )
+
+
+def names_json(content_type: str) -> bool:
+    """Return whether a content type is JSON, one document of it."""
+    kind = media_type(content_type)
+    return kind == "application/json" or kind.endswith("+json")
+
+
+def extension_of(content_type: str) -> str:
+    """Return the extension of files of a content type: 1 to 8 of a-z and 0-9."""
+    kind = media_type(content_type)
+    if kind in _EXTENSIONS:
+        return _EXTENSIONS[kind]
+    for suffix in ("json", "xml", "yaml"):
+        if kind.endswith(f"+{suffix}"):
+            return suffix
+    return "txt" if names_text(kind) else "bin"
+
+
+def type_of_name(name: str) -> str | None:
+    """Return the content type that a file's name tells, None where it tells none.
+
+    The same on every machine: no table of the system is read.
+
+    >>> type_of_name("a/Orders.CSV"), type_of_name("core.1234")
+    ('text/csv', None)
+    """
+    stem, dot, extension = name.rpartition("/")[2].rpartition(".")
+    return _types().get(extension.lower()) if stem and dot else None
+
+
+def check_content_type(content_type: str, head: bytes, *, is_text: bool, is_whole: bool) -> None:
+    """Pass where a payload may be what its caller says it is.
+
+    Args:
+        content_type: As the caller gave it.
+        head: The payload, or at least the first 64 KiB of it.
+        is_text: Whether it was given as text, which then needs no check of its encoding.
+        is_whole: Whether `head` is all of it.
+
+    Raises:
+        InvalidArgumentError: Bytes of a text type that are not UTF-8, JSON that is none, or
+            an image, archive or table that does not begin as one.
+    """
+    beginning = _BEGINNINGS.get(media_type(content_type))
+    if beginning is not None and not beginning.match(head):
+        raise _refused(content_type, "it does not begin as one")
+    if not is_text and names_text(content_type) and not starts_as_utf8(head, is_whole=is_whole):
+        raise _refused(content_type, "it is not UTF-8")
+    if names_json(content_type) and not _may_be_json(head, is_whole=is_whole):
+        raise _refused(content_type, "it is not JSON")
+
+
+def starts_as_utf8(head: bytes, *, is_whole: bool) -> bool:
+    """Return whether `head` is valid UTF-8; its last character may be cut unless it is whole."""
+    if head.isascii():
+        return True
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return not is_whole and error.reason == "unexpected end of data"
+    return True
+
+
+def _may_be_json(head: bytes, *, is_whole: bool) -> bool:
+    if not _JSON_STARTS.match(head):
+        return False
+    if not is_whole:
+        return True
+    if len(head) > _LONGEST_PARSED_BYTES:
+        return head[-HEAD_BYTES:].rstrip(_JSON_SPACE)[-1:] in (b"}", b"]", b'"')
+    try:
+        return is_json(head.decode("utf-8", "surrogatepass"))
+    except UnicodeDecodeError:
+        return False
+
+
+def _refused(content_type: str, why: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"the value is not {shown(content_type)}: {why}",
+        "Leave the content type out, or give the one that the value has.",
+    )
+
+
+@cache
+def _types() -> dict[str, str]:
+    return {extension: kind for kind, extension in _EXTENSIONS.items()} | _TYPES
+
+
+def is_utf8(payload: bytes) -> bool:
+    """Return whether `payload` is strictly valid UTF-8, without decoding all of it at once."""
+    if payload.isascii():
+        return True
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    view = memoryview(payload)
+    try:
+        for start in range(0, len(view), _DECODED_BYTES):
+            decoder.decode(view[start : start + _DECODED_BYTES])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True

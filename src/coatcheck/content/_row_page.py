@@ -1,0 +1,172 @@
+"""A page of rows: which bytes to fetch for it, and its rows as one JSON list."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
+
+from ..records import Page
+from ._csv import as_object, csv_pattern, parse_csv
+from ._index import BLOCK_ROWS, Rows
+from ._json import dumps
+from ._rows import RowPattern, json_pattern, line_pattern
+from ._tokens import clip_tokens, estimate_tokens
+
+_LONGEST_CHARACTER_BYTES = 4
+_SPACE = " \t\r\n"
+_ENDS = "\r\n"
+
+
+def has_row_pages(rows: Rows | None) -> bool:
+    """Return whether rows of this format are read here."""
+    return rows is not None and rows.format in _READERS
+
+
+def rows_range(
+    rows: Rows, size_bytes: int, offset: int, limit: int, longest_chars: int
+) -> tuple[int, int]:
+    """Return the bytes that hold a window of rows, from the start of a block of 1,024 on.
+
+    They are one block, and as much of the next ones as a page can hold.
+    """
+    if offset >= rows.count:
+        return size_bytes, size_bytes
+    starts = rows.starts
+    block = offset // BLOCK_ROWS
+    behind = block + 1
+    last = (min(offset + limit, rows.count) - 1) // BLOCK_ROWS + 1
+    stop = starts[last] if last < len(starts) else size_bytes
+    if behind < len(starts):
+        stop = min(stop, starts[behind] + _LONGEST_CHARACTER_BYTES * longest_chars)
+    return starts[block], max(stop, starts[block])
+
+
+def cut_rows(
+    rows: Rows,
+    data: bytes,
+    *,
+    offset: int,
+    limit: int,
+    longest_chars: int,
+    budget_tokens: int | None,
+    is_end: bool,
+) -> Page:
+    """Return the page; `data` is what `rows_range` told, `is_end` whether the payload ends there.
+
+    A page holds whole rows, within its bounds. A first row that alone is over them is shown as
+    the head of its text, in one JSON string in place of the list; then `has_more` is true.
+    """
+    shown, is_cut = _shown_rows(rows, data, offset, limit, longest_chars, is_end=is_end)
+    return page_of(
+        shown,
+        is_cut=is_cut,
+        total=rows.count,
+        offset=offset,
+        limit=limit,
+        longest_chars=longest_chars,
+        budget_tokens=budget_tokens,
+    )
+
+
+def page_of(
+    shown: list[str],
+    *,
+    is_cut: bool,
+    total: int,
+    offset: int,
+    limit: int,
+    longest_chars: int,
+    budget_tokens: int | None,
+) -> Page:
+    """Return the page of rows that are JSON texts and fit its length; `is_cut`: of one too long."""
+    if budget_tokens is not None and shown:
+        length = clip_tokens(_joined(shown), budget_tokens)
+        ends = list(accumulate(len(row) + 1 for row in shown))
+        kept = bisect_left(ends, length)
+        while kept and estimate_tokens(_joined(shown[:kept])) > budget_tokens:
+            kept -= 1
+        is_cut = is_cut or kept == 0
+        del shown[max(1, kept) :]
+    content = _cut_row(shown[0], longest_chars, budget_tokens) if is_cut else _joined(shown)
+    next_offset = offset + len(shown)
+    return Page(
+        content=content,
+        unit="rows",
+        offset=offset,
+        limit=limit,
+        total=total,
+        has_more=is_cut or next_offset < total,
+        # No row of a damaged payload: no page further on would do better.
+        next_offset=next_offset if shown and (is_cut or next_offset < total) else None,
+        offset_chars=None,
+        next_offset_chars=None,
+        line_number=None,
+    )
+
+
+def _shown_rows(
+    rows: Rows, data: bytes, offset: int, limit: int, longest_chars: int, *, is_end: bool
+) -> tuple[list[str], bool]:
+    """Return rows as JSON, or the text of one and true where it is over the bound."""
+    make_pattern, render = _READERS[rows.format]
+    pattern = make_pattern()
+    _, start = pattern.skip(data, offset % BLOCK_ROWS, 0)
+    shown: list[str] = []
+    left = longest_chars - 1  # the bracket in front
+    for _ in range(min(limit, rows.count - offset)):
+        is_whole, stop = pattern.skip(data, 1, start)
+        if not is_whole:
+            # The last row of a payload needs no end.
+            stop = len(data)
+        text = data[start:stop].decode("utf-8", "surrogatepass")
+        if not text.strip(_ENDS):
+            break
+        row = render(text, rows) if is_whole or is_end else text
+        left -= len(row) + 1
+        if left < 0 or not (is_whole or is_end):
+            return (shown, False) if shown else ([text.strip(_SPACE)], True)
+        shown.append(row)
+        start = stop
+    return shown, False
+
+
+def _joined(rows: Sequence[str]) -> str:
+    return f"[{','.join(rows)}]"
+
+
+def _cut_row(text: str, longest_chars: int, budget_tokens: int | None) -> str:
+    """Return the head of `text` as a JSON string within the bounds, but one character at least."""
+    head = text[:longest_chars]
+    content = _json(head)
+    while len(head) > 1 and (
+        len(content) > longest_chars
+        or (budget_tokens is not None and estimate_tokens(content) > budget_tokens)
+    ):
+        head = head[: len(head) * 7 // 8]
+        content = _json(head)
+    return content
+
+
+def _json(value: object) -> str:
+    return dumps(value).decode("utf-8", "surrogatepass")
+
+
+def _json_row(text: str, _rows: Rows) -> str:
+    return text.strip(_SPACE)[:-1].rstrip(_SPACE)  # without the comma or bracket behind it
+
+
+def _line_row(text: str, _rows: Rows) -> str:
+    return text.strip(_SPACE)
+
+
+def _csv_row(text: str, rows: Rows) -> str:
+    return _json(as_object(parse_csv(text, rows.format)[0], rows.columns))
+
+
+_READERS: dict[str, tuple[Callable[[], RowPattern], Callable[[str, Rows], str]]] = {
+    "json": (json_pattern, _json_row),
+    "ndjson": (line_pattern, _line_row),
+    "csv": (partial(csv_pattern, "csv"), _csv_row),
+    "tsv": (partial(csv_pattern, "tsv"), _csv_row),
+}
+"""How a row of each format is found in bytes, and made JSON. Arrays and frames have their own."""
