@@ -297,10 +297,11 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One window of a payload, in its unit: ``chars``, ``lines`` or ``bytes``."""
+    """One window of a payload, in its unit: ``chars``, ``lines``, ``rows`` or ``bytes``."""
 
     content: str | bytes
-    """Bytes for the unit ``bytes``, else text. Lines keep their ends."""
+    """Bytes for the unit ``bytes``, else text. Lines keep their ends; rows are a JSON list, or
+    the head of one as a JSON string where that alone is longer than the page."""
     unit: str
     offset: int
     limit: int
@@ -311,11 +312,11 @@ class Page:
     """None at the end; None too where one line was longer than the page: go on by
     characters at `next_offset_chars`."""
     offset_chars: int | None
-    """Where the window starts, in characters; None for the unit ``bytes``."""
+    """Where the window starts, in characters; None for rows and bytes."""
     next_offset_chars: int | None
-    """Where to go on, in characters; None at the end, and for the unit ``bytes``."""
+    """Where to go on, in characters; None at the end, and for rows and bytes."""
     line_number: int | None
-    """Line in which the window starts, from 1; None for the unit ``bytes``."""
+    """Line in which the window starts, from 1; None for rows and bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import pytest
 
 from coatcheck.content import check_content_type, names_text, type_of_name
+from coatcheck.content._table import format_of
 from coatcheck.errors import InvalidArgumentError
 
 
@@ -111,3 +112,9 @@ def test_very_long_json_is_checked_at_its_ends() -> None:
     for payload in (b"[" + inside + b"] x", b"<" + inside):
         with pytest.raises(InvalidArgumentError):
             check_content_type("application/json", payload, is_text=True, is_whole=True)
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl", "jsonlines", "x-jsonl", "x-jsonlines"])
+def test_every_type_that_has_rows_is_read_as_text(name: str) -> None:
+    assert names_text(f"application/{name}")
+    assert format_of(f"application/{name}") is not None

@@ -630,6 +630,12 @@ async def test_methods_partials_and_callable_objects_can_be_mirrored(bank: Bank)
     assert mirror(sum, bank)(pointer) == 3
 
 
+@pytest.mark.parametrize("name", ["inline_bytes", "preview_chars"])
+def test_a_negative_number_of_a_host_is_refused(bank: Bank, name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be 0 or more, got -1"):
+        mirror(sum, bank, **{name: -1})  # type: ignore[arg-type]
+
+
 async def test_a_built_in_without_a_signature_is_refused_by_the_remedy(bank: Bank) -> None:
     with pytest.raises(TypeError, match="wrap it in a function of your own"):
         mirror(dict, bank)

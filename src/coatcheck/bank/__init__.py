@@ -7,7 +7,7 @@ from ._keys import is_name
 from ._open import open_bank, store_at
 from ._stored import StoredValidator
 from ._stream import Stream
-from ._threads import in_own_thread, portal, work_on
+from ._threads import in_daemon_thread, portal, work_on
 from ._typed import as_found, as_text, fit, fit_stored, parsed
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "as_text",
     "fit",
     "fit_stored",
-    "in_own_thread",
+    "in_daemon_thread",
     "is_name",
     "open_bank",
     "parsed",

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class BlockingBank:
-    """The methods of `Bank`, each waiting for its answer; works inside a running loop too.
+    """What a host without an event loop needs of `Bank`; works inside a running loop too.
 
     Opens its own bank, on one thread that all code without a loop shares.
 

@@ -77,7 +77,7 @@ class Handles:
     """The background work of one scope. Any process that has the store can ask for it.
 
     Args:
-        shared: What all handles of the bank share.
+        shared: What all scopes of the bank share.
         scope: The plain name of the scope.
         keys: The keys of the scope.
     """

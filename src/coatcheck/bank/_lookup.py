@@ -26,7 +26,7 @@ class Lookup:
     """Finds records of one scope, and what another scope granted to it.
 
     Args:
-        shared: What all handles of the bank share.
+        shared: What all scopes of the bank share.
         keys: The keys of the scope.
         parent: Where reads go on that miss here, None for nowhere.
     """
@@ -57,7 +57,7 @@ class Lookup:
         lookup: Lookup | None = self
         while lookup is not None:
             record = await lookup.here(text, recall=recall)
-            if record is not None and self.is_expired(record):
+            if record is not None and record.is_expired(self._shared.now_ns()):
                 raise ExpiredPointerError(text)
             if record is not None:
                 return record
@@ -75,7 +75,7 @@ class Lookup:
         last: Record | None = None
         async for key in self._shared.store.keys(self._keys.name_folder(text)):
             record = await self._listed(key, recall=recall)
-            if record is not None and not self.is_expired(record):
+            if record is not None and not record.is_expired(self._shared.now_ns()):
                 return record
             last = record or last
         return last
@@ -119,10 +119,6 @@ class Lookup:
         self._shared.cache.put(key, record, len(stored))
         return record
 
-    def is_expired(self, record: Record) -> bool:
-        """Return whether the record's time has passed."""
-        return record.expires_ns is not None and record.expires_ns <= self._shared.now_ns()
-
     async def newest(self) -> AsyncGenerator[Record, None]:
         """Yield the scope's live records, newest first, without those that cannot be read."""
         await self._shared.check_format()
@@ -131,7 +127,7 @@ class Lookup:
                 record = await self._listed(key, recall=True)
             except StoreFormatError:  # one damaged record must not hide all others
                 continue
-            if record is not None and not self.is_expired(record):
+            if record is not None and not record.is_expired(self._shared.now_ns()):
                 yield record
 
     async def _listed(self, key: str, *, recall: bool) -> Record | None:

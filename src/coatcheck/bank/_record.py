@@ -56,6 +56,10 @@ class Record:
     """What decoding makes of the payload, as of an `Encoding`."""
     index: Index
 
+    def is_expired(self, now_ns: int) -> bool:
+        """Return whether its time has passed."""
+        return self.expires_ns is not None and self.expires_ns <= now_ns
+
     def check_text(self) -> None:
         """Pass where the payload is text.
 

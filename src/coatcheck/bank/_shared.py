@@ -1,4 +1,4 @@
-"""What all handles of one bank share: the store, its format and secret, kinds, clock, cache."""
+"""What all scopes of one bank share: the store, its format and secret, kinds, clock, cache."""
 
 import secrets
 import uuid
@@ -16,7 +16,7 @@ from ._keys import FORMAT, SECRET, ScopeKeys, kind_key
 from ._running import Running
 from ._source import AwaitedPieces
 from ._stream import Stream
-from ._threads import INLINE_BYTES, in_own_thread, work_on
+from ._threads import INLINE_BYTES, in_daemon_thread, work_on
 
 _READY_BYTES = 1024 * 1024
 _PAUSE_SECONDS = 0.001
@@ -198,7 +198,7 @@ class Shared:
         elif isinstance(self.store, SupportsStream):
             await self.store.put_stream(key, stream.chunks())
         else:
-            await self.store.put(key, await in_own_thread(lambda: b"".join(stream.chunks())))
+            await self.store.put(key, await in_daemon_thread(lambda: b"".join(stream.chunks())))
 
     async def move(self, from_key: str, to_key: str, size_bytes: int) -> None:
         """Write a payload under another key, window by window, and remove the first one."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from ..content import PIECE_BYTES, StreamEncoding, decode
 from ..errors import UnencodableValueError
 from ._source import AwaitedPieces, Pieces, source_of
-from ._threads import in_own_thread, shielded, to_end
+from ._threads import in_daemon_thread, shielded, to_end
 
 if TYPE_CHECKING:
     from asyncio import Future, Task
@@ -178,7 +178,7 @@ class Stream:
         Raises:
             BaseException: What the source raised.
         """
-        await in_own_thread(lambda: deque(self._chunks, maxlen=0))
+        await in_daemon_thread(lambda: deque(self._chunks, maxlen=0))
 
     def chunks(self) -> Iterator[bytes]:
         """Return the payload's pieces. Always the same iterator, to be used in a thread."""
@@ -260,7 +260,7 @@ class Stream:
                 from_thread.run_sync(closed.set, token=token)
 
         try:
-            await in_own_thread(read)
+            await in_daemon_thread(read)
         finally:
             if not closed.is_set():  # this task was cancelled, the thread goes on
                 self._is_stopped = True

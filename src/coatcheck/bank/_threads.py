@@ -27,7 +27,7 @@ async def work_on(size_bytes: int, work: Callable[[*Ts], T], *args: *Ts) -> T:
     return await to_thread.run_sync(work, *args)
 
 
-async def in_own_thread(work: Callable[[], T]) -> T:
+async def in_daemon_thread(work: Callable[[], T]) -> T:
     """Return `work()`, run in a thread of its own.
 
     For work of any length: it takes no place from the threads that stores share, and does not

@@ -36,7 +36,7 @@ class Writer:
     """Writes artifacts of one scope in an order that no crash can turn into a false pointer.
 
     Args:
-        shared: What all handles of the bank share.
+        shared: What all scopes of the bank share.
         scope: The plain name of the scope.
         keys: The keys of the scope.
         record_of: Looks an id up in the scope.
@@ -132,7 +132,7 @@ class Writer:
         if record is None:
             return None
         if (
-            not self._is_expired(record)
+            not record.is_expired(self._shared.now_ns())
             and await self._shared.fetch(record.payload_key, 0, 1) is not None
         ):
             return record
@@ -179,12 +179,11 @@ class Writer:
         if not stands:  # removed meanwhile by another, who may not have seen our entries
             await to_end(self._take_back(record))
             # A stream cannot be written anew: it was put, and then removed.
-            is_over = self._is_expired(record) or isinstance(encoding, StreamEncoding)
+            is_over = record.is_expired(self._shared.now_ns()) or isinstance(
+                encoding, StreamEncoding
+            )
             return record if is_over else None
         return record
-
-    def _is_expired(self, record: Record) -> bool:
-        return record.expires_ns is not None and record.expires_ns <= self._shared.now_ns()
 
     async def _withdraw(self, id_: str, payload_key: str) -> None:
         """Take back what was not committed. What cannot be removed now is left, and not seen."""

@@ -68,13 +68,17 @@ _TYPES = {
 
 _TEXT_TYPES = frozenset(
     {
+        "application/csv",
         "application/ecmascript",
         "application/javascript",
         "application/json",
         "application/jsonl",
+        "application/jsonlines",
         "application/ndjson",
         "application/sql",
         "application/toml",
+        "application/x-jsonl",
+        "application/x-jsonlines",
         "application/x-ndjson",
         "application/x-yaml",
         "application/xml",

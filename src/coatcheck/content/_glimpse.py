@@ -3,7 +3,6 @@
 One function per format returns the text and its facts; each but the smallest has its own module.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -12,6 +11,7 @@ import orjson
 
 from ..records import Glimpse
 from ._arrays import is_array
+from ._content_type import names_json, names_text
 from ._frame_rows import columns_of, sample_of
 from ._frames import frame_form, frame_shape
 from ._glimpse_array import glimpse_array
@@ -31,11 +31,6 @@ _MOST_PARSED_BYTES = 256 * 1024 * 1024
 
 _MOST_EXACT_BYTES = 16 * 1024 * 1024
 
-_JSON = re.compile(r"\s*application/(?:[\w.-]+\+)?json\s*(?:;|$)", re.ASCII | re.IGNORECASE)
-_TEXT = re.compile(
-    r"\s*(?:text/|application/(?:[\w.-]+\+)?(?:json|xml|yaml|javascript|csv|(?:x-)?(?:ndjson|jsonl|jsonlines))\s*(?:;|$))",
-    re.ASCII | re.IGNORECASE,
-)
 
 _Rendered = tuple[str, dict[str, object]] | None
 
@@ -95,10 +90,8 @@ def glimpse(
         is_error=is_error,
     )
     rendered: _Rendered
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        # A header is looked at in place: a copy of the payload would cost as much as its put.
-        payload = value if isinstance(value, bytes) else bytes(cast("bytes", value))
-        rendered = _of_bytes(payload, content_type, budget_tokens, known)
+    if isinstance(value, bytes):
+        rendered = _of_bytes(value, content_type, budget_tokens, known)
     elif isinstance(value, str):
         rendered = _of_text(value, content_type, budget_tokens, known)
     elif is_array(value):
@@ -152,7 +145,7 @@ def _of_text(text: str, content_type: str, budget_tokens: int, known: _Known) ->
     if len(text) <= _MOST_PARSED_BYTES:
         form = format_of(content_type)
         rendered: _Rendered = None
-        if form == "json" or _JSON.match(content_type):
+        if form == "json":
             rendered = _of_json(text.encode("utf-8", "surrogatepass"), budget_tokens)
         elif form is not None:
             rendered = _of_rows(text, content_type, budget_tokens, known)
@@ -206,8 +199,8 @@ def _of_frame(frame: object, budget_tokens: int) -> _Rendered:
 
 
 def _of_bytes(payload: bytes, content_type: str, budget_tokens: int, known: _Known) -> _Rendered:
-    if _TEXT.match(content_type) and known.size_bytes <= _MOST_PARSED_BYTES:
-        if _JSON.match(content_type):
+    if names_text(content_type) and known.size_bytes <= _MOST_PARSED_BYTES:
+        if names_json(content_type):
             rendered = _of_json(payload, budget_tokens)
             if rendered is not None:
                 return rendered

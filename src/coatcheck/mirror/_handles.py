@@ -6,7 +6,7 @@ from contextvars import copy_context
 from functools import partial, update_wrapper
 from typing import Any, cast
 
-from ..bank import Bank, in_own_thread, portal
+from ..bank import Bank, in_daemon_thread, portal
 from ..content import dumps, plain_rows
 from ..errors import UnencodableValueError
 from ..records import Envelope, Limits
@@ -106,7 +106,7 @@ class BackgroundTool:
 
 
 async def _in_thread(call: Callable[[], object]) -> object:
-    result = await in_own_thread(call)
+    result = await in_daemon_thread(call)
     return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result
 
 

@@ -41,6 +41,9 @@ class MirroredTool:
         to_model_output: Callable[[Any], object] | None,
         owned: bool = False,
     ) -> None:
+        for name, number in (("inline_bytes", inline_bytes), ("preview_chars", preview_chars)):
+            if number is not None and number < 0:
+                raise ValueError(f"{name} must be 0 or more, got {number}")
         self._fn = fn
         self._parameters = parameters
         self._bank = bank
