@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from calls import importing, pass_through
+from fidelity import FidelitySizes, fidelity
 from kills import kills
 from measure import CLOCKS, Clock, Row, Timer
 from puts import glimpse_share, puts
@@ -22,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from samples import log_text
 
-PARTS = ("pass-through", "import", "put", "glimpse", "window", "search", "kills")
+PARTS = ("pass-through", "import", "put", "glimpse", "window", "search", "kills", "fidelity")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,7 @@ class Sizes:
     search_mb: int
     search_rounds: int
     kills: int
+    fidelity: FidelitySizes
 
 
 FULL = Sizes(
@@ -55,6 +57,9 @@ FULL = Sizes(
     search_mb=1000,
     search_rounds=5,
     kills=40,
+    fidelity=FidelitySizes(
+        rows=1_000_000, text_mb=200, stream_mb=1000, floats=2_000_000, rounds=5, quick_rounds=15
+    ),
 )
 QUICK = Sizes(
     calls=5_000,
@@ -69,6 +74,9 @@ QUICK = Sizes(
     search_mb=20,
     search_rounds=5,
     kills=4,
+    fidelity=FidelitySizes(
+        rows=20_000, text_mb=10, stream_mb=50, floats=200_000, rounds=5, quick_rounds=9
+    ),
 )
 
 
@@ -90,6 +98,7 @@ class Bench:
             "window": self._windows,
             "search": self._searches,
             "kills": lambda: kills(folder / "kills", sizes.kills),
+            "fidelity": lambda: fidelity(folder / "fidelity", sizes.fidelity, timer),
         }
         for part in PARTS:
             if part in parts:

@@ -100,3 +100,15 @@ def rows(count: int) -> list[dict[str, object]]:
         }
         for number in range(count)
     ]
+
+
+def wide_rows(count: int) -> list[dict[str, object]]:
+    """Return records as `rows` does, of nine columns and about 170 bytes as JSON."""
+    source = random.Random(24)
+    found = rows(count)
+    for row in found:
+        day, second = source.randrange(28) + 1, source.randrange(60)
+        row["createdAt"] = f"2026-11-{day:02}T08:15:{second:02}Z"
+        row["isOpen"] = source.random() < 0.5
+        row["quantity"] = source.randrange(1, 40)
+    return found

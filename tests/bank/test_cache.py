@@ -38,18 +38,20 @@ def test_what_is_dropped_is_gone_and_frees_its_bytes() -> None:
 
 
 def test_threads_that_put_under_one_key_leave_no_bytes_behind() -> None:
-    cache = Cache(1_000)
+    cache, started = Cache(1_000), threading.Barrier(5)
 
     def put() -> None:
+        started.wait()
         for _ in range(2_000):
             cache.put("a", "A", 1)
 
+    threads = [threading.Thread(target=put) for _ in range(4)]
+    for thread in threads:
+        thread.start()
     interval = sys.getswitchinterval()
+    started.wait()  # first, as what traces a thread is installed at its start
     sys.setswitchinterval(1e-6)
     try:
-        threads = [threading.Thread(target=put) for _ in range(4)]
-        for thread in threads:
-            thread.start()
         for thread in threads:
             thread.join()
     finally:

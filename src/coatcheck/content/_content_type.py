@@ -14,7 +14,7 @@ _LONGEST_PARSED_BYTES = 16 * 1024 * 1024
 """JSON over this size is checked by its first and last character only."""
 
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
-_DECODED_BYTES = 1024 * 1024
+_DECODED_BYTES = 65_536
 _JSON_SPACE = b" \t\n\r"
 
 _EXTENSIONS = {

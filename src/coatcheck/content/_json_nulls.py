@@ -10,7 +10,7 @@ import stringzilla
 
 from ._json_values import finite
 
-_SAMPLED_ROWS = 1_000
+_SAMPLED_ROWS = 100
 _MOST_COLUMNS = 6
 """Columns that are counted one by one; with more, all at once is quicker."""
 
