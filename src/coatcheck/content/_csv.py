@@ -107,10 +107,11 @@ class CsvRows(RowScanner):
 def csv_pattern(form: str) -> RowPattern:
     """Return the pattern of one record with its end, and blank lines around it."""
     delimiter = DELIMITERS[form].encode()
-    # A quote inside a field that did not start with one is a character as any other.
-    quoted = rb'(?<![^%b\r\n])"[^"]*+(?:""[^"]*+)*+"|(?<=[^%b\r\n])"' % (delimiter, delimiter)
+    # A quote inside a field that did not start with one is a character as any other. No group
+    # is possessive: before Python 3.11.5 such a one could fail where it should match.
+    quoted = rb'(?<![^%b\r\n])"[^"]*+(?:""[^"]*+)*"|(?<=[^%b\r\n])"' % (delimiter, delimiter)
     other = rb'[^"\r\n]*+'
-    record = rb"%b(?:(?:%b)%b)*+" % (other, quoted, other)
+    record = rb"%b(?:(?:%b)%b)*" % (other, quoted, other)
     return RowPattern(rb"[\r\n]*+(?=[^\r\n])%b[\r\n]++" % record)
 
 
@@ -153,7 +154,7 @@ def _parse_long(text: str, form: str) -> list[list[str]]:
 @cache
 def _field(form: str) -> re.Pattern[str]:
     other = f"[^{DELIMITERS[form]}\\r\\n]*+"
-    quoted = f'"((?:[^"]++|"")*+)"?({other})'
+    quoted = f'"((?:[^"]++|"")*)"?({other})'
     return re.compile(f"(?:{quoted}|({other}))({DELIMITERS[form]}|\\r\\n?|\\n|\\Z)")
 
 

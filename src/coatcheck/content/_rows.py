@@ -18,7 +18,7 @@ _STEPS = (BLOCK_ROWS, 32, 1)
 """Rows that one pattern passes at once: the engine of `re` does not come back for each."""
 
 _JSON_SPACE = b" \t\r\n"
-_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*"'
 _DEPTH = 5
 """Containers within each other that the pattern of a row holds; deeper rows are counted through."""
 
@@ -198,7 +198,7 @@ def json_pattern() -> RowPattern:
     inside = _STRING
     for _ in range(_DEPTH):
         other = rb'[^][{}"]*+'
-        inside = rb"%b|[\[{]%b(?:(?:%b)%b)*+[\]}]" % (_STRING, other, inside, other)
+        inside = rb"%b|[\[{]%b(?:(?:%b)%b)*[\]}]" % (_STRING, other, inside, other)
     value = rb"(?:[^][{}\",\s]++|%b|%b)" % (_STRING, inside)
     return RowPattern(rb"\s*+%b\s*+[,\]]" % value, _skip_deep)
 
@@ -209,7 +209,7 @@ def line_pattern() -> RowPattern:
     return RowPattern(rb"\s*+[^\n]++\n")
 
 
-_BRACKET = re.compile(rb"[^][{}\"]*+(?:%b[^][{}\"]*+)*+([][{}])" % _STRING, re.DOTALL)
+_BRACKET = re.compile(rb"[^][{}\"]*+(?:%b[^][{}\"]*+)*([][{}])" % _STRING, re.DOTALL)
 _BEHIND = re.compile(rb"\s*+[,\]]")
 
 
