@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, computed_field
+from typing_extensions import TypeAliasType
 
 from coatcheck import Bank, mirror
 from coatcheck.bank import StoredValidator
@@ -159,3 +160,11 @@ def test_a_type_whose_schema_is_not_made_yet_is_read_alike() -> None:
     later: TypeAdapter[Any] = TypeAdapter(list[bytes], config=ConfigDict(defer_build=True))
 
     assert StoredValidator(later).validate_python(["eA=="]) == [b"x"]
+
+
+async def test_an_alias_is_read_as_what_it_names() -> None:
+    bank = Bank(MemoryStore())
+    artifact = await bank.put("[1, 2]")
+    named: Any = TypeAliasType("named", str | None)
+
+    assert await bank.get(artifact.pointer, as_type=named) == "[1, 2]"

@@ -183,7 +183,10 @@ def _why(kind: str, message: str) -> str:
 
 
 def _bare(declared: object) -> object:
-    """Return a type without its annotations, and without None as an alternative."""
+    """Return a type without its annotations and aliases, and without None as an alternative."""
+    alias: Any = get_origin(declared) or declared
+    if type(alias).__name__ == "TypeAliasType":  # of a `type` statement; numpy's NDArray is one
+        return _bare(alias.__value__)
     if get_origin(declared) is Annotated:
         return _bare(get_args(declared)[0])
     if get_origin(declared) in (Union, types.UnionType):
