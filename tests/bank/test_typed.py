@@ -3,7 +3,7 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, computed_field
@@ -165,6 +165,6 @@ def test_a_type_whose_schema_is_not_made_yet_is_read_alike() -> None:
 async def test_an_alias_is_read_as_what_it_names() -> None:
     bank = Bank(MemoryStore())
     artifact = await bank.put("[1, 2]")
-    named: Any = TypeAliasType("named", str | None)
+    named = cast("Any", TypeAliasType)("named", str | None)
 
     assert await bank.get(artifact.pointer, as_type=named) == "[1, 2]"
