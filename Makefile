@@ -15,6 +15,9 @@ unexport UV_PYTHON UV_SYSTEM_PYTHON UV_BREAK_SYSTEM_PACKAGES UV_CONSTRAINT UV_OV
 unexport UV_EXCLUDE_NEWER UV_NO_BINARY UV_NO_BINARY_PACKAGE UV_NO_BUILD UV_OFFLINE UV_RESOLUTION UV_PRERELEASE
 unexport UV_PROJECT UV_WORKING_DIRECTORY UV_WORKING_DIR UV_REQUIRE_HASHES UV_NO_VERIFY_HASHES UV_NO_INDEX UV_TORCH_BACKEND
 
+# Where these are set, pytest draws every difference whole, which of megabytes takes it for ever.
+unexport CI BUILD_NUMBER
+
 # A machine behind a proxy has that proxy's certificate in its own store.
 UV_SYSTEM_CERTS ?= $(if $(wildcard /etc/ssl/cert*),true,false)
 export UV_SYSTEM_CERTS
