@@ -7,6 +7,7 @@ import ast
 import math
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias, cast
@@ -293,9 +294,11 @@ def plain_array(array: Foreign) -> object:
 def _durations(array: Foreign) -> object:
     numpy = sys.modules["numpy"]
     if numpy.datetime_data(array.dtype)[0] not in {"Y", "M", "generic"}:
-        in_microseconds = array.astype("m8[us]")
-        if (numpy.isnat(array) | (in_microseconds == array)).all():
-            return in_microseconds.tolist()
+        # From 2.5 on numpy raises where what it did before was wrong, and unequal.
+        with suppress(OverflowError):
+            in_microseconds = array.astype("m8[us]")
+            if (numpy.isnat(array) | (in_microseconds == array)).all():
+                return in_microseconds.tolist()
     return array.astype(str).tolist()
 
 
