@@ -36,11 +36,7 @@ _property = settings(
 
 
 def are_equal(found: bytes | None, expected: bytes) -> bool:
-    """Return whether two payloads are equal, of whatever size.
-
-    Of a bare ``==`` between megabytes pytest draws the difference, where `CI` is set: that
-    takes longer than anybody waits.
-    """
+    """Return whether payloads are equal; of a bare ``==`` pytest draws megabytes of difference."""
     return found == expected
 
 
