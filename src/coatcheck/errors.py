@@ -5,8 +5,11 @@ CoatcheckError
 ├── PointerError
 │   ├── InvalidPointerError      not a pointer, or not one that may stand here      (ValueError)
 │   ├── UnknownPointerError      well formed, but nothing stands behind it          (LookupError)
-│   └── ExpiredPointerError      what stood behind it has passed its time           (LookupError)
+│   ├── ExpiredPointerError      what stood behind it has passed its time           (LookupError)
+│   └── NothingSelectedError     its selector picks nothing of what stands behind   (LookupError)
 ├── InvalidArgumentError         a window, name or search outside its rule          (ValueError)
+├── InvalidQueryError            a query that is wrong, or not allowed              (ValueError)
+├── DeadlineError                work took longer than it may                       (TimeoutError)
 ├── BinaryPayloadError           text was asked of a payload that holds none        (TypeError)
 ├── UnencodableValueError        a value without a lossless encoding                (ValueError)
 └── StoreError
@@ -27,6 +30,8 @@ _SHOWN_CHARS = 80
 _READ_PARTS = 200
 _LONGEST_PART = 4_000
 """Characters of a text, or bits of a number, that are written out to be cut."""
+
+_LANGUAGES = {"sql": "SQL", "jsonpath": "JSONPath", "jmespath": "JMESPath"}
 
 
 def shown(text: object) -> str:
@@ -103,7 +108,10 @@ class InvalidPointerError(PointerError, ValueError):
     """The text is no pointer, or none that may stand here."""
 
     code = "invalid-argument"
-    hint = "Use a pointer exactly as it was shown: art: and a UUID."
+    hint = (
+        "Use a pointer exactly as it was shown: art: and a UUID. A selector may follow: "
+        "#/0/id, #$[*].id, #L10-L20, #line=0,10, #char=0,100 or #row=5-7."
+    )
 
     def __init__(self, text: object) -> None:
         super().__init__(f"{shown(text)} is not a pointer.")
@@ -135,6 +143,24 @@ class ExpiredPointerError(PointerError, LookupError):
         self.pointer = pointer
 
 
+class NothingSelectedError(PointerError, LookupError):
+    """A selector matches nothing of the artifact, or is none for its format.
+
+    Args:
+        pointer: With its selector.
+        reason: Why nothing is selected, in one clause.
+        hint: What the artifact has instead: its columns, keys, number of lines or rows.
+    """
+
+    code = "not-found"
+
+    def __init__(self, pointer: str, reason: str, hint: str) -> None:
+        super().__init__(f"{shown(pointer)} selects nothing: {reason}.")
+        self.pointer = pointer
+        self.reason = reason
+        self.hint = hint
+
+
 class InvalidArgumentError(CoatcheckError, ValueError):
     """An argument breaks a rule. The message names the rule, the hint the remedy."""
 
@@ -143,6 +169,35 @@ class InvalidArgumentError(CoatcheckError, ValueError):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+
+class InvalidQueryError(CoatcheckError, ValueError):
+    """A query is wrong, asks for what is not there, or for what is not allowed.
+
+    Args:
+        language: What the expression was taken for: ``sql``, ``jsonpath`` or ``jmespath``.
+        reason: What is wrong, in one clause.
+        hint: What to write instead.
+    """
+
+    code = "invalid-query"
+
+    def __init__(self, language: str, reason: str, hint: str = "") -> None:
+        super().__init__(f"Read as {_LANGUAGES[language]}: {reason}.")
+        self.language = language
+        self.reason = reason
+        self.hint = hint
+
+
+class DeadlineError(CoatcheckError, TimeoutError):
+    """Work that a model asked for took longer than it may, and was stopped."""
+
+    code = "deadline"
+
+    def __init__(self, what: str, seconds: float, hint: str = "") -> None:
+        super().__init__(f"{what} was stopped after {seconds:g} s.")
+        self.seconds = seconds
+        self.hint = hint or "Ask for less: filter first, or a simpler pattern."
 
 
 class BinaryPayloadError(CoatcheckError, TypeError):

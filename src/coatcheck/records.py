@@ -20,29 +20,40 @@ never offloaded: else reading an artifact would make the next one."""
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _PREFIX = r"[a-z][a-z0-9]{1,15}"
-_POINTER = re.compile(rf"art:({_UUID})|({_PREFIX})-([0-9a-f]{{32}})", re.ASCII)
+_SELECTOR = r"[/$].*|(?:line|char)=[0-9,]+|L[0-9]+(?:-L[0-9]+)?|row=[0-9]+(?:-[0-9]+)?"
+_POINTER = re.compile(
+    rf"(?:art:({_UUID})|({_PREFIX})-([0-9a-f]{{32}}))(?:#({_SELECTOR}))?", re.ASCII | re.DOTALL
+)
 _ID = re.compile(_UUID, re.ASCII)
 _KIND_PREFIX = re.compile(_PREFIX, re.ASCII)
 _RESERVED_PREFIXES = frozenset({"art", "ah"})
 
-_SHORTEST, _LONGEST = 35, 49
-"""Lengths of pointers: a prefix of 2 to 16 characters, a hyphen, 32 digits; or art: and a UUID."""
+LONGEST_SELECTOR = 1_000
+"""Most characters of a selector."""
+
+_SHORTEST = 35
+"""Characters of the shortest pointer: a prefix of 2, a hyphen, 32 digits. The longest prefix has
+16 characters, and ``art:`` with a UUID lies between the two."""
+_LONGEST = 49 + len("#") + LONGEST_SELECTOR
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
     """Names one artifact. Its text form, ``art:<uuid>``, survives any prompt.
 
-    A `Kind` with a prefix has a typed form of the same id, ``ps-<32 hex digits>``.
+    A `Kind` with a prefix has a typed form of the same id, ``ps-<32 hex digits>``. A selector,
+    which picks a part of the artifact, may follow either.
 
     >>> str(Pointer("00000000-0000-4000-8000-000000000005"))
     'art:00000000-0000-4000-8000-000000000005'
-    >>> str(Pointer("00000000-0000-4000-8000-000000000005", prefix="ps"))
-    'ps-00000000000040008000000000000005'
+    >>> str(Pointer("00000000-0000-4000-8000-000000000005", "ps", selector="/0/id"))
+    'ps-00000000000040008000000000000005#/0/id'
     """
 
     id: str
     prefix: str = "art"
+    selector: str | None = None
+    """What follows ``#``, in one of the forms of `docs/selectors.md`."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -56,15 +67,16 @@ class Pointer:
         if match is None or match[2] in _RESERVED_PREFIXES:
             raise InvalidPointerError(text)
         if match[1]:
-            return cls(match[1])
+            return cls(match[1], selector=match[4])
         digits = match[3]
         id_ = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
-        return cls(id_, match[2])
+        return cls(id_, match[2], match[4])
 
     def __str__(self) -> str:
-        if self.prefix == "art":
-            return f"art:{self.id}"
-        return f"{self.prefix}-{self.id.replace('-', '')}"
+        whole = f"art:{self.id}"
+        if self.prefix != "art":
+            whole = f"{self.prefix}-{self.id.replace('-', '')}"
+        return whole if self.selector is None else f"{whole}#{self.selector}"
 
 
 def is_pointer(value: object) -> bool:
@@ -339,6 +351,21 @@ class Matches:
     truncated: bool
     next_search_offset: int | None
     """Offset of the first match that was not returned, None when all were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The result of a query: its value where that is small, else the artifact it was banked as."""
+
+    language: str
+    """What the expression was read as: ``sql``, ``jsonpath`` or ``jmespath``."""
+    value: object = None
+    """Rows of SQL are a list of objects. None where there is an artifact."""
+    artifact: Artifact | None = None
+    row_count: int
+    """Rows of SQL, nodes of JSONPath, items of a list; 1 for any other value."""
+    truncated: bool = False
+    """Always False: an answer is whole, or refused."""
 
 
 def _check_number(name: str, value: object, least: int) -> None:
