@@ -127,9 +127,10 @@ _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 countdown = -1
 
 
-def hook(event, _):
+def hook(event, of):
     global countdown
-    if event in ("os.rename", "os.link"):
+    makes = event == "open" and of[2] & os.O_EXCL
+    if makes or event in ("os.rename", "os.link"):
         countdown -= 1
         if countdown == -1:
             raise OSError(errno.ENOSPC, "No space left on device")

@@ -154,6 +154,14 @@ def test_a_guess_is_given_up_where_records_differ_in_length(line: bytes, is_tabl
     assert scan(payload) is not None
 
 
+@pytest.mark.parametrize("field", ['"""\r"', '"""\n"', '"a""\n""b"', '"""\r""\r"'])
+def test_quotes_in_the_last_field_are_not_its_end_where_no_line_end_follows(field: str) -> None:
+    found = scan(f"a\n{field}".encode())
+
+    assert found is not None
+    assert found.count == 1 == len(reference(field, "csv"))
+
+
 @given(st.lists(st.sampled_from(["", "a", "a_2", "b", "column_1", "extra"]), max_size=8))
 def test_names_of_columns_are_unique_and_the_first_keeps_its_own(names: list[str]) -> None:
     unique = unique_names(names)

@@ -1,6 +1,10 @@
 """What a log tells: levels and times, of text that is one and of no other."""
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coatcheck.content import glimpse
 from coatcheck.content._log import read_log
@@ -37,6 +41,42 @@ def test_levels_are_counted_by_line_the_gravest_first() -> None:
 def test_levels_in_small_letters_count_behind_their_name(line: str) -> None:
     assert read_log(f"{line}\n" * 9).levels == {"ERROR": 9}
     assert read_log("an error of this level\n" * 9).levels == {}
+
+
+CAPITALS = re.compile(r"(?<!\w)(?:FATAL|PANIC|ERROR|WARN|WARNING|INFO)(?!\w)")
+
+
+@given(
+    st.lists(
+        st.text(max_size=3)
+        | st.sampled_from(
+            ["INFO", "ERROR", "WARN", "WARNING", "xINFO", "INFOé", "Ixnfo", "_ERROR"]
+        ),
+        max_size=12,
+    ),
+    st.sampled_from([" ", "\n", "-", "x", " é "]),
+    st.sampled_from([1, 7, 20_000]),
+)
+def test_a_level_counts_once_in_each_line_that_names_it(
+    words: list[str], between: str, times: int
+) -> None:
+    text = (between.join(words) + "\n") * times
+
+    levels = read_log(text).levels
+
+    expected: dict[str, int] = {}
+    for line in text[: len(text) // times].split("\n"):
+        for word in {match[0] for match in CAPITALS.finditer(line)}:
+            level = {"WARNING": "WARN", "PANIC": "FATAL"}.get(word, word)
+            expected[level] = expected.get(level, 0) + times
+    assert levels in ({}, expected) or len(text) > 2_000_000
+
+
+def test_lines_of_any_length_are_counted_whole() -> None:
+    long = "INFO " + "x" * 200_000 + " INFO"
+
+    assert read_log(f"{long}\n" * 5).levels == {"INFO": 5}
+    assert read_log(f"{'INFO x' * 40_000} INFO ERROR\n" * 5).levels == {"ERROR": 5, "INFO": 5}
 
 
 def test_prose_that_has_such_a_word_has_no_levels() -> None:

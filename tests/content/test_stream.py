@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -211,7 +212,8 @@ def test_an_item_unlike_the_first_is_refused(
         ("application/json", b" [1, 2, 3] ", 3),
         ("application/json", b"[1, 2, 3", None),
         ("application/json", b'{"a": 1}', None),
-        ("application/json", b"[" + b"1," * (HEAD // 2) + b"1]", None),
+        ("application/json", b"[" + b"1," * (HEAD // 2) + b"1]", HEAD // 2 + 1),
+        ("application/json", b"[" + b"1," * (HEAD // 2) + b"1,", None),
         ("text/plain", b"a,b\n1,2\n", None),
     ],
 )
@@ -219,6 +221,28 @@ def test_rows_of_a_text_are_found_on_the_way(
     content_type: str, payload: bytes, rows: int | None
 ) -> None:
     assert passed(cut(payload, 4_096), "bytes", content_type).index.row_count == rows
+
+
+@pytest.mark.parametrize("padding", [30, 3_000])
+def test_a_long_stream_of_json_tells_its_first_rows(padding: int) -> None:
+    count = 2 * HEAD // padding
+    rows = [{"id": number, "text": "x" * padding} for number in range(count)]
+
+    encoding = passed(cut(dumps(rows), 99_999), "bytes", "application/json")
+    sample, head_length = encoding.sample()
+
+    assert encoding.index.row_count == count
+    found = cast("list[object]", sample)
+    assert found == rows[: len(found)]
+    assert min(20_000, HEAD // (padding + 100)) <= len(found) <= 20_000
+    assert head_length is None
+
+
+def test_a_long_stream_of_other_json_is_shown_as_text() -> None:
+    encoding = passed([b"[" + b"1," * HEAD + b"1]"], "bytes", "application/json")
+
+    assert encoding.index.row_count == HEAD + 1
+    assert isinstance(encoding.value, str)
 
 
 def claimed(pieces: list[bytes], content_type: str, form: str = "bytes") -> Iterator[bytes]:

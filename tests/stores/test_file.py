@@ -18,6 +18,7 @@ from coatcheck.stores import (
     SupportsBatch,
     SupportsCreate,
     SupportsExpiry,
+    SupportsPath,
     SupportsRange,
     SupportsStream,
 )
@@ -51,6 +52,7 @@ def test_file_store_has_range_stream_and_create_only() -> None:
     store: Store = FileStore("/nowhere")
 
     assert isinstance(store, SupportsRange)
+    assert isinstance(store, SupportsPath)
     assert isinstance(store, SupportsStream)
     assert isinstance(store, SupportsCreate)
     assert not isinstance(store, SupportsExpiry)
@@ -208,6 +210,7 @@ async def test_symlink_at_any_component_reads_as_missing_and_cannot_be_written(
 
     assert await store.get(KEY) is None
     assert await store.get_range(KEY, 0, 6) is None
+    assert await store.path(KEY) is None
     assert await listing(store, "s/a/records/") == []
     for write in (
         store.put(KEY, b"x"),
@@ -256,6 +259,32 @@ def plant_socket(path: Path) -> None:
             os.chdir(before)
 
 
+@pytest.mark.parametrize("before", [None, b"", b"x"])
+async def test_an_empty_payload_takes_the_place_of_what_was_there(
+    before: bytes | None, tmp_path: Path
+) -> None:
+    store = FileStore(tmp_path)
+    if before is not None:
+        await store.put("a/1", before)
+
+    await store.put("a/1", b"")
+
+    assert await store.get("a/1") == b""
+    assert stat.S_IMODE((tmp_path / "a" / "1").stat().st_mode) == 0o600
+    assert await listing(store, "a/") == ["a/1"]
+    assert not (tmp_path / "tmp").exists() or list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("sizes", [[], [0, 0], [1] * 9, [700_000, 1, 524_288, 3], [524_287, 1, 1]])
+async def test_chunks_of_any_size_are_joined(sizes: list[int], tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    chunks = [bytes([number]) * size for number, size in enumerate(sizes)]
+
+    await store.put_stream("a/1", iter(chunks))
+
+    assert await store.get("a/1") == b"".join(chunks)
+
+
 @pytest.mark.parametrize("plant", [plant_pipe, plant_folder, plant_socket])
 async def test_what_is_no_regular_file_is_missing_unlisted_and_not_replaced(
     plant: Callable[[Path], None], tmp_path: Path
@@ -270,6 +299,8 @@ async def test_what_is_no_regular_file_is_missing_unlisted_and_not_replaced(
     assert await listing(store, "a/") == ["a/2"]
     with pytest.raises(StoreUnavailableError, match="something other than a file"):
         await store.put("a/1", b"x")
+    with pytest.raises(StoreUnavailableError, match="something other than a file"):
+        await store.put("a/1", b"")
     with pytest.raises(StoreUnavailableError, match="something other than a file"):
         await store.create("a/1", b"x")
 

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self, cast
 
-from ..content import Encoding, dumps, encode, loads
+from ..content import Encoding, dumps, encode, loads, names_text
 from ..errors import InvalidArgumentError, shown
 from ..records import Limits
 from ._keys import LONGEST_NAME, is_name
 from ._threads import work_on
 
 _LONGEST_PREVIEW = 4_000
+_HEAD_CHARS = 1_024
 _LONGEST_TTL_SECONDS = 100 * 365 * 24 * 3_600
 _CONTENT_TYPE = re.compile("[!-~][ -~]{0,199}")
 """Printable, and short: it stands in envelopes and listings, and a model may give it."""
@@ -99,10 +100,19 @@ async def encoded(value: object, content_type: str | None, *, owned: bool) -> En
             raise ValueError("an Encoding has its content type: give that to `encode`")
         return value
     if isinstance(value, str | bytes):
-        return await work_on(len(value), encode, value, content_type)
+        return await work_on(_looked_through(value, content_type), encode, value, content_type)
     # All else here: others may change it meanwhile, and how large it is nobody knows. A thread
     # would not free the loop, as making JSON holds the GIL to its end.
     return encode(value, content_type, owned=owned)
+
+
+def _looked_through(value: str | bytes, content_type: str | None) -> int:
+    """Return how much of text or bytes `encode` looks through: mostly nothing but their head."""
+    if isinstance(value, bytes):
+        is_checked = content_type is not None and names_text(content_type)
+    else:
+        is_checked = content_type is None and value[:_HEAD_CHARS].lstrip()[:1] in {"{", "["}
+    return len(value) if is_checked else 0
 
 
 def _length(what: str, asked: int | None, default: int) -> int:

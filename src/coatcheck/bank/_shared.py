@@ -1,10 +1,8 @@
 """What all scopes of one bank share: the store, its format and secret, kinds, clock, cache."""
 
 import secrets
-import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
-from hashlib import blake2b
 from threading import Lock
 
 from ..content import Encoding, Items, dumps, loads
@@ -12,6 +10,9 @@ from ..errors import StoreFormatError, StoreUnavailableError
 from ..records import Glimpse, Kind, Limits
 from ..stores import Store, SupportsCopy, SupportsCreate, SupportsRange, SupportsStream
 from ._cache import Cache
+from ._databases import Databases
+from ._ids import keyed_id
+from ._journal import Journal
 from ._keys import FORMAT, SECRET, ScopeKeys, kind_key
 from ._running import Running
 from ._source import AwaitedPieces
@@ -52,6 +53,8 @@ class Shared:
         # Asked once: of a Protocol, isinstance takes longer than a small read.
         self._ranges = store if isinstance(store, SupportsRange) else None
         self._creates = store if isinstance(store, SupportsCreate) else None
+        self._streams = store if isinstance(store, SupportsStream) else None
+        self._takes_files = store if isinstance(store, SupportsCopy) else None
         self.limits = limits
         self.cache = Cache(limits.cache_bytes)
         self._kinds = {kind.name: kind for kind in kinds}
@@ -65,6 +68,8 @@ class Shared:
         self.running: dict[str, Running[object]] = {}
         """Background work of this process, by the key of its handle, while it goes on."""
         self._claimed: set[str] = set()
+        self.journal: Journal | None = None
+        self.databases = Databases()
 
     def now_ns(self) -> int:
         """Return the clock's time in nanoseconds."""
@@ -127,20 +132,13 @@ class Shared:
         return True
 
     async def keyed_id(self, *parts: str) -> str:
-        """Return the same id for the same parts, on every machine that shares the secret.
-
-        Source: RFC 9562, section 5.8: UUIDv8, here over a keyed BLAKE2b (RFC 7693).
-        """
+        """Return the same id for the same parts, on every machine that shares the secret."""
         if self._secret is None:
             await self.create(SECRET, secrets.token_bytes(_SECRET_BYTES))
             self._secret = await self.store.get(SECRET)
             if self._secret is None:
                 raise StoreFormatError("its secret is gone")
-        hashed = blake2b(dumps(list(parts)), key=self._secret, digest_size=16).digest()
-        digits = bytearray(hashed)
-        digits[6] = digits[6] & 0x0F | 0x80
-        digits[8] = digits[8] & 0x3F | 0x80
-        return str(uuid.UUID(bytes=bytes(digits)))
+        return keyed_id(self._secret, dumps(list(parts)))
 
     async def create(self, key: str, payload: bytes) -> bool:
         """Write where nothing is stored; return whether this call wrote it."""
@@ -184,19 +182,19 @@ class Shared:
     async def put_payload(self, key: str, encoding: Encoding) -> None:
         """Write an encoded value; afterwards its index and digest are known."""
         is_long = not _is_quick(encoding) and not encoding.is_shared
-        if isinstance(self.store, SupportsStream) and is_long:
-            await self.store.put_stream(key, encoding.chunks())
+        if self._streams is not None and is_long:
+            await self._streams.put_stream(key, encoding.chunks())
             return
         work_bytes = 0 if _is_quick(encoding) else encoding.size_hint
         await self.store.put(key, await work_on(work_bytes, encoding.whole))
 
     async def put_stream(self, key: str, stream: Stream) -> None:
         """Write a stream that was begun; afterwards its index and digest are known."""
-        if stream.path is not None and isinstance(self.store, SupportsCopy):
-            await self.store.put_copy(key, stream.path, stream.encoding.add)
+        if stream.path is not None and self._takes_files is not None:
+            await self._takes_files.put_copy(key, stream.path, stream.encoding.add)
             stream.encoding.end()
-        elif isinstance(self.store, SupportsStream):
-            await self.store.put_stream(key, stream.chunks())
+        elif self._streams is not None:
+            await self._streams.put_stream(key, stream.chunks())
         else:
             await self.store.put(key, await in_daemon_thread(lambda: b"".join(stream.chunks())))
 
@@ -221,7 +219,7 @@ class Shared:
 
     def copies(self, stream: Stream) -> bool:
         """Return whether the store takes a stream without its being read here."""
-        return stream.path is not None and isinstance(self.store, SupportsCopy)
+        return stream.path is not None and self._takes_files is not None
 
 
 def _is_quick(encoding: Encoding) -> bool:

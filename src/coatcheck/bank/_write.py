@@ -1,9 +1,9 @@
 """How an artifact comes to be, and goes: payload, record (the commit), listing, name."""
 
 import secrets
-import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from typing import cast
 
 from ..content import (
     Encoding,
@@ -21,6 +21,7 @@ from ..errors import (
 )
 from ..records import Artifact, Glimpse, Pointer
 from ._asked import Asked
+from ._ids import random_id
 from ._keys import ScopeKeys
 from ._record import Record, as_time
 from ._shared import Shared
@@ -29,7 +30,9 @@ from ._threads import to_end, work_on
 
 _MOST_TRIES = 32
 _NO_RECORD = "ids that it calls taken hold no record"
-_TABLE_PREVIEW_CHARS = 120
+_ROWS_PREVIEW_CHARS = 120
+_NUMBERS_PREVIEW_CHARS = 40
+_NUMBERS = frozenset({"int", "float"})
 
 
 class Writer:
@@ -78,7 +81,7 @@ class Writer:
         if not stream.is_begun and not self._shared.copies(stream):
             await stream.begins()
         encoding = stream.encoding
-        id_ = str(uuid.uuid4()) if key is None else await self._shared.keyed_id(self._scope, key)
+        id_ = random_id() if key is None else await self._shared.keyed_id(self._scope, key)
         payload_key = self._payload_key(id_, encoding)
         record: Record | None = None
         try:
@@ -111,7 +114,7 @@ class Writer:
     ) -> tuple[str, Record | None]:
         """Return the id to write under, and what stands there already with the same digest."""
         if key is None:
-            return str(uuid.uuid4()), None
+            return random_id(), None
         first = await self._shared.keyed_id(self._scope, key)
         known = await self._living(first)
         if known is None:
@@ -251,10 +254,7 @@ class Writer:
         head = encoding.head(head_chars(max(asked.preview_chars, asked.shown_chars))) or ""
         length_chars = index.length_chars
         told = self._glimpse(id_, encoding, asked)
-        shown_chars = asked.shown_chars
-        if told is not None and told.facts.get("format") == "table":
-            # Its columns are told; the first row or two show how they are written.
-            shown_chars = min(shown_chars, _TABLE_PREVIEW_CHARS)
+        shown_chars = _shown_chars(asked.shown_chars, told)
         artifact = Artifact(
             pointer=str(Pointer(id_, self._shared.prefix_of(asked.kind))),
             id=id_,
@@ -299,10 +299,11 @@ class Writer:
 
                 message = "the glimpse of kind %r failed on artifact %s"
                 logging.getLogger(__name__).warning(message, asked.kind, id_, exc_info=True)
-        index, value, head_length = encoding.index, encoding.value, None
-        if isinstance(encoding, StreamEncoding) and isinstance(value, str):
-            head, tail = encoding.edges()
-            value, head_length = head + tail, len(head)
+        index, head_length = encoding.index, None
+        if isinstance(encoding, StreamEncoding):
+            value, head_length = encoding.sample()
+        else:
+            value = encoding.value
         return glimpse(
             value,
             content_type=encoding.content_type,
@@ -328,3 +329,14 @@ def _shown_rows(head: str, row_count: int | None, limit_chars: int) -> str:
     text = preview(head, limit_chars)
     is_whole = text == head and head.endswith("]")
     return text if is_whole or not text else f"{text} … ({row_count or 0:,} rows)"
+
+
+def _shown_chars(asked_chars: int, told: Glimpse | None) -> int:
+    """Return how much of the head is worth showing beside what the glimpse tells."""
+    facts: Mapping[str, object] = {} if told is None else told.facts
+    if facts.get("format") == "table" or "levels" in facts:
+        # Columns, or the levels of a log, are told; a row or two show how they are written.
+        return min(asked_chars, _ROWS_PREVIEW_CHARS)
+    values = facts.get("values")
+    kind = cast("Mapping[str, object]", values).get("type") if isinstance(values, Mapping) else None
+    return min(asked_chars, _NUMBERS_PREVIEW_CHARS) if kind in _NUMBERS else asked_chars

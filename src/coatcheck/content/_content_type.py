@@ -209,12 +209,14 @@ def is_utf8(payload: bytes) -> bool:
     """Return whether `payload` is strictly valid UTF-8, without decoding all of it at once."""
     if payload.isascii():
         return True
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    # Piece by piece: what one gives is still in the processor's cache when the next overwrites it.
     view = memoryview(payload)
+    start = 0
     try:
-        for start in range(0, len(view), _DECODED_BYTES):
-            decoder.decode(view[start : start + _DECODED_BYTES])
-        decoder.decode(b"", final=True)
+        while start < len(view):
+            stop = start + _DECODED_BYTES
+            _, read = codecs.utf_8_decode(view[start:stop], "strict", stop >= len(view))
+            start += read
     except UnicodeDecodeError:
         return False
     return True

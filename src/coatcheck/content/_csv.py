@@ -109,7 +109,8 @@ def csv_pattern(form: str) -> RowPattern:
     delimiter = DELIMITERS[form].encode()
     # A quote inside a field that did not start with one is a character as any other. No group
     # is possessive: before Python 3.11.5 such a one could fail where it should match.
-    quoted = rb'(?<![^%b\r\n])"[^"]*+(?:""[^"]*+)*"|(?<=[^%b\r\n])"' % (delimiter, delimiter)
+    # Where one is cut, no pair of quotes in it may be taken for its end.
+    quoted = rb'(?<![^%b\r\n])"[^"]*+(?:""[^"]*+)*"(?!")|(?<=[^%b\r\n])"' % (delimiter, delimiter)
     other = rb'[^"\r\n]*+'
     record = rb"%b(?:(?:%b)%b)*" % (other, quoted, other)
     return RowPattern(rb"[\r\n]*+(?=[^\r\n])%b[\r\n]++" % record)
@@ -195,6 +196,8 @@ def as_object(fields: Sequence[str], columns: Sequence[str]) -> dict[str, object
     >>> as_object(["1"], ["a", "b"]), as_object(["1", "2", "3"], ["a"])
     ({'a': '1', 'b': None}, {'a': '1', 'extra': ['2', '3']})
     """
+    if len(fields) == len(columns):
+        return dict(zip(columns, fields, strict=True))
     named: dict[str, object] = {name: None for name in columns}  # noqa: C420 - types are lost
     named.update(zip(columns, fields, strict=False))
     if len(fields) > len(columns):

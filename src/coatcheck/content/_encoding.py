@@ -29,10 +29,10 @@ from ._index import (
 from ._json import dumps, has_surrogates, is_json, loads
 from ._json_values import is_reshaped
 from ._rows import JsonRows, RowScanner, dump_rows
-from ._table import format_of, row_scanner, sniffed_type
+from ._table import row_scanner, sniffed_type
 from ._tabular import is_tabular, is_tabular_form, load_tabular, tabular, tabular_size, text_bound
 
-_PIECE_BYTES = 1024 * 1024
+_PIECE_BYTES = 512 * 1024
 """A chunk of a binary payload: still in the processor's cache when the store takes it."""
 
 _LONGEST_PARSED_CHARS = 16 * 1024 * 1024
@@ -63,7 +63,6 @@ class Encoding:
         rows: Where they are known already; found on the way in JSON, NDJSON, CSV and TSV.
         is_guess: The content type is what text looks like. It becomes ``text/plain`` where a
             completed pass shows that it is no table.
-        is_parsed: Text of a JSON type is known to be JSON.
     """
 
     __slots__ = (
@@ -71,7 +70,6 @@ class Encoding:
         "_digest",
         "_index",
         "_is_guess",
-        "_is_parsed",
         "_is_text",
         "_payload",
         "_rows",
@@ -90,7 +88,6 @@ class Encoding:
         payload: str | bytes | NpyPayload,
         rows: Rows | None = None,
         is_guess: bool = False,
-        is_parsed: bool = False,
     ) -> None:
         self.value = value
         self.form = form
@@ -100,7 +97,6 @@ class Encoding:
         self._payload = b"" if isinstance(payload, NpyPayload) else payload
         self._rows = rows
         self._is_guess = is_guess
-        self._is_parsed = is_parsed
         self._is_text = (
             isinstance(self._payload, str)
             or form == "json"
@@ -155,7 +151,6 @@ class Encoding:
         # What we encoded as JSON needs no parsing to know that it is.
         is_whole = self.form != "json"
         check_content_type(self.content_type, head, is_text=self._is_text, is_whole=is_whole)
-        self._is_parsed = is_whole and len(head) <= _LONGEST_PARSED_CHARS
 
     def chunks(self) -> Iterator[bytes | memoryview]:
         """Yield the payload piece by piece. A completed pass sets `index` and `digest`."""
@@ -203,17 +198,7 @@ class Encoding:
             return None
         if self.form == "json":
             return JsonRows() if self._payload[:1] == b"[" else None
-        if format_of(self.content_type) == "json" and not (
-            self._is_parsed or self._is_json_array()
-        ):
-            return None
         return row_scanner(self.content_type, is_guess=self._is_guess)
-
-    def _is_json_array(self) -> bool:
-        if len(self._payload) > _LONGEST_PARSED_CHARS:
-            return False
-        text = self._payload if isinstance(self._payload, str) else self._payload.decode()
-        return text[:_EDGE_CHARS].lstrip(_JSON_SPACE)[:1] == "[" and is_json(text)
 
     def _found(self, rows: Rows | None) -> None:
         self._rows = rows
@@ -313,9 +298,7 @@ def encode(value: object, content_type: str | None = None, *, owned: bool = Fals
             return Encoding(value, form="text", content_type=content_type, payload=value)
         if _looks_like_json(value):
             content_type = "application/json"
-            return Encoding(
-                value, form="text", content_type=content_type, payload=value, is_parsed=True
-            )
+            return Encoding(value, form="text", content_type=content_type, payload=value)
         content_type = sniffed_type(value)
         return Encoding(
             value,

@@ -14,7 +14,7 @@ import stringzilla
 
 from ..errors import UnencodableValueError
 from ._json_digits import number_of
-from ._json_nulls import may_hold_non_finite, with_names
+from ._json_nulls import RowsBefore, may_hold_non_finite, with_names
 from ._json_values import finite, plain
 from ._json_writer import write
 
@@ -42,11 +42,15 @@ _MOST_LONG_RUNS = 100_000
 _find = cast("Callable[..., int]", stringzilla.find)
 
 
-def dumps(value: object) -> bytes:
+def dumps(value: object, *, before: RowsBefore | None = None) -> bytes:
     r"""Return `value` as compact UTF-8 JSON, by the rule that `docs/values.md` lays down.
 
     Lone surrogates are written as three bytes each (`surrogatepass`), integers up to a million
     digits long as their digits.
+
+    Args:
+        value: Anything.
+        before: What is known from other rows, where `value` is a list of them.
 
     Raises:
         UnencodableValueError: `value` contains itself, a type that has no rule, keys that give
@@ -56,7 +60,7 @@ def dumps(value: object) -> bytes:
     b'{"\xc3\xa9":[1,1.0,null],"2":[3]}'
     """
     try:
-        payload = _quick(value)
+        payload = _quick(value, before=before)
         return write(value, _within) if payload is None else payload
     except RecursionError as error:  # the caller's own stack was nearly full
         raise UnencodableValueError("the stack is full", endless=True) from error
@@ -72,16 +76,27 @@ def _within(part: object, depth: int) -> bytes | None:
     return None if payload is None else payload[depth:-depth]
 
 
-def _quick(value: object, levels: int = _QUICK_LEVELS) -> bytes | None:
+def _quick(
+    value: object, levels: int = _QUICK_LEVELS, *, before: RowsBefore | None = None
+) -> bytes | None:
     """Return the JSON of a value that orjson can write, else None."""
     try:
-        payload = orjson.dumps(value, _ASKED[levels], _OPTIONS)
+        payload = _written(value, levels, before)
         # orjson writes NaN and infinity as null, without a word.
-        if _find(payload, b"null") >= 0 and may_hold_non_finite(value, payload):
+        if _find(payload, b"null") >= 0 and may_hold_non_finite(value, payload, before):
             return orjson.dumps(with_names(value), _ASKED[levels], _OPTIONS)
     except TypeError:  # some of what it refuses, the slow way can write
         return None
     return payload
+
+
+def _written(value: object, levels: int, before: RowsBefore | None) -> bytes:
+    if before is not None and before.are_plain:
+        try:
+            return orjson.dumps(value, None, _OPTIONS)
+        except TypeError:
+            before.are_plain = False
+    return orjson.dumps(value, _ASKED[levels], _OPTIONS)
 
 
 def _asked(levels: int, value: object) -> object:

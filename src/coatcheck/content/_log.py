@@ -1,18 +1,23 @@
 """What a log tells in numbers: how many lines of each level, and from when to when it goes."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from operator import contains
 from typing import cast
 
 import stringzilla
 
 _MOST_READ_CHARS = 2_000_000
 """Text up to this length is counted whole."""
-_SAMPLED_CHARS = 250_000
+_SAMPLED_CHARS = 65_536
 """How much of either end is looked at of a longer one."""
+_PIECE_CHARS = 131_072
 _EDGE_CHARS = 16_384
 """How far from either end a time is looked for."""
+_LAST_CHARS = 512
 
 _WORDS = {
     "FATAL": ("FATAL", "PANIC"),
@@ -24,20 +29,25 @@ _WORDS = {
     "TRACE": ("TRACE",),
 }
 """Levels, the gravest first, and how each is written in capitals."""
+_CAPITALS = [(level, f" {word} ".encode()) for level, words in _WORDS.items() for word in words]
 _FIELDS = ("level", "severity", "lvl")
 """Names that come before a level in small letters, in logfmt and in JSON."""
 _GAPS = (" ", "  ", "   ", "    ")
 """What is between name and level, all marks being spaces: ``=``, ``: ``, ``":"``, ``": "``."""
 
-_SPACED = bytes(
-    byte if byte >= 0x80 or byte == ord("\n") or chr(byte).isalnum() or chr(byte) == "_" else 0x20
-    for byte in range(256)
+_IN_WORDS = frozenset(
+    byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or chr(byte) == "_"
 )
+_SPACED = bytes(byte if byte in _IN_WORDS else 0x20 for byte in range(256))
 """Makes a space of all that is no part of a word, so that a word is found with its borders."""
+_LINED = _SPACED[:0x0A] + b"\n" + _SPACED[0x0B:]
+"""The same, but lines stay lines."""
+_NO_CAPITALS = bytes(byte for byte in sorted(_IN_WORDS) if not chr(byte).isupper() or byte >= 0x80)
 
 # stringzilla ships no type hints.
 _translate = cast("Callable[[bytes, bytes], bytes]", stringzilla.translate)
 _find = cast("Callable[[bytes, bytes], int]", stringzilla.find)
+_count = cast("Callable[..., int]", stringzilla.count)
 
 _TIMES = (
     re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", re.ASCII),
@@ -79,41 +89,84 @@ class Log:
 def read_log(text: str, *, is_part: bool = False) -> Log:
     r"""Return what `text` tells as a log: exact up to 2,000,000 characters, else sampled.
 
-    Of a longer one, and of one that is but a part, the first and the last 250,000 characters
+    Of a longer one, and of one that is but a part, the first and the last 65,536 characters
     are looked at.
 
     >>> dict(read_log("INFO a\nERROR b\nINFO ERROR INFO c\nINFO d\nINFO e\n").levels)
     {'ERROR': 2, 'INFO': 4}
     """
     sampled = is_part or len(text) > _MOST_READ_CHARS
-    part = text
+    parts = [text]
     if sampled and len(text) > 2 * _SAMPLED_CHARS:
-        part = text[:_SAMPLED_CHARS] + "\n" + text[-_SAMPLED_CHARS:]
-    spaced = _translate(part.encode("utf-8", "surrogatepass"), _SPACED)
-    spaced = b" " + spaced.replace(b"\n", b" \n ") + b" "
-    counts = {level: _lines(spaced, words) for level, words in _WORDS.items()}
-    for field in _FIELDS:
-        if _find(spaced, f" {field} ".encode()) >= 0:
-            for level, words in _WORDS.items():
-                small = [f"{field}{gap}{word.lower()}" for word in words for gap in _GAPS]
-                counts[level] += _lines(spaced, small)
+        parts = [text[:_SAMPLED_CHARS], text[-_SAMPLED_CHARS:]]
+    counts = dict.fromkeys(_WORDS, 0)
+    newlines = 0
+    for part in parts:
+        for piece in _whole_lines(part):
+            raw = piece.encode("utf-8", "surrogatepass")
+            newlines += _count(raw, b"\n")
+            _add_levels(raw, counts)
     # Of prose that has such a word, it says nothing.
-    if sum(counts.values()) < max(_LEAST_LINES, part.count("\n") // 10):
+    if sum(counts.values()) < max(_LEAST_LINES, newlines // 10):
         counts = {}
     levels = {level: count for level, count in counts.items() if count}
     return Log(levels=levels, sampled=sampled, span=_span(text, levels))
 
 
-def _lines(spaced: bytes, words: Iterable[str]) -> int:
-    """Return how many lines have one of the words; a line with two of them counts as two."""
-    count = 0
-    for word in words:
-        # Found first, as that is several times quicker than to split for nothing.
-        wanted = f" {word} ".encode()
-        if _find(spaced, wanted) >= 0:
-            _, *behind = spaced.split(wanted)
-            count += 1 + sum(b"\n" in between for between in behind[:-1])
-    return count
+def _whole_lines(text: str) -> Iterator[str]:
+    """Yield `text` in pieces that end with a line: what is made of each stays in the cache."""
+    start = 0
+    while start < len(text):
+        stop = start + _PIECE_CHARS
+        if stop < len(text):
+            # A line that is longer is not parted.
+            stop = text.rfind("\n", start, stop) + 1 or text.find("\n", stop) + 1
+        yield text[start : stop or len(text)]
+        start = stop or len(text)
+
+
+def _add_levels(raw: bytes, counts: dict[str, int]) -> None:
+    """Count the lines of each level; a line with two words of one level counts twice."""
+    spaced = _translate(b" %b " % raw, _SPACED)
+    _add_capitals(raw, spaced, counts)
+    for field in _FIELDS:
+        if _find(spaced, f" {field} ".encode()) < 0:
+            continue
+        lined = _bordered(_translate(raw, _LINED))
+        for level, words in _WORDS.items():
+            small = (f" {field}{gap}{word.lower()} " for word in words for gap in _GAPS)
+            counts[level] += sum(_lines(lined, each.encode()) for each in small)
+
+
+def _add_capitals(raw: bytes, spaced: bytes, counts: dict[str, int]) -> None:
+    found: list[tuple[str, bytes, int]] = []
+    for level, wanted in _CAPITALS:
+        if often := _count(spaced, wanted, allowoverlap=True):
+            found.append((level, wanted, often))
+    if not found:
+        return
+    # Without what no level is made of, most lines are the same few: each is looked at once. What
+    # was parted may stand together then, so that there may be more of a word, but never less.
+    short = _bordered(raw.translate(_LINED, _NO_CAPITALS))
+    lines = Counter(short.split(b"\n")).items()
+    for level, wanted, often in found:
+        if often == _count(short, wanted, allowoverlap=True):
+            counts[level] += sum(count for line, count in lines if wanted in line)
+        else:
+            counts[level] += _lines(_bordered(_translate(raw, _LINED)), wanted)
+
+
+def _bordered(lined: bytes) -> bytes:
+    return b" %b " % lined.replace(b"\n", b" \n ")
+
+
+def _lines(lined: bytes, wanted: bytes) -> int:
+    """Return how many lines have a word."""
+    # Found first, as that is several times quicker than to split for nothing.
+    if _find(lined, wanted) < 0:
+        return 0
+    _, *behind = lined.split(wanted)
+    return 1 + sum(map(contains, behind[:-1], repeat(b"\n")))
 
 
 def _span(text: str, levels: Mapping[str, int]) -> tuple[str, str] | None:
@@ -122,10 +175,11 @@ def _span(text: str, levels: Mapping[str, int]) -> tuple[str, str] | None:
         first = form.search(head)
         if first is None:
             continue
-        found = form.findall(tail)
-        stamped = len(form.findall(head))
+        # The last line mostly has one.
+        found = form.findall(tail[-_LAST_CHARS:]) or form.findall(tail)
         # One line in three, or what only mentions dates would be taken for a log.
-        if found and (levels or 3 * stamped >= head.count("\n") > 0) and first[0] != found[-1]:
+        is_log = levels or 3 * len(form.findall(head)) >= head.count("\n") > 0
+        if found and is_log and first[0] != found[-1]:
             return first[0], found[-1]
     return None
 

@@ -24,6 +24,7 @@ _TOP_OF_MANY = 3
 _FEW = 20
 """Distinct values up to which a column is a choice among some, and its top is worth telling."""
 _FEW_NUMBERS = 8
+_FIRST = 1_000
 STANDS_OUT = 20
 """A value is worth telling where one in this many is it."""
 _FACT_CHARS = 60
@@ -69,6 +70,8 @@ class Column:
     nulls: int
     non_finite: int
     """How many are NaN or infinite: they are in no other number here but `values`."""
+    empty: int
+    """How many are text of no length."""
     values: int
     """How many values that are not null the rest is computed from."""
     minimum: object
@@ -101,6 +104,8 @@ class Column:
         }
         if self.non_finite:
             facts["nonFinite"] = self.non_finite
+        if self.empty:
+            facts["empty"] = self.empty
         if self.minimum is not None:
             facts |= {"min": _plain(self.minimum), "max": _plain(self.maximum)}
         if self.mean is not None:
@@ -160,6 +165,7 @@ def describe(
         type="|".join(names) or "null",
         nulls=own_nulls if nulls is None else nulls,
         non_finite=not_finite,
+        empty=values.count("") if str in own else 0,
         values=len(values),
         minimum=minimum,
         maximum=maximum,
@@ -172,8 +178,8 @@ def describe(
 def parsed(texts: Sequence[str | None]) -> Sequence[object]:
     """Return the values of a column of CSV: numbers or booleans if all of them are, else text.
 
-    Empty text becomes None. Integers with leading zeros or more than 18 digits stay text, as
-    they are names rather than numbers.
+    Empty text becomes None among numbers and booleans, else it stays. Integers with leading
+    zeros or more than 18 digits stay text, as they are names rather than numbers.
 
     >>> parsed(["1", "", "2.5"]), parsed(["007", "1"])
     ([1.0, None, 2.5], ['007', '1'])
@@ -190,7 +196,7 @@ def parsed(texts: Sequence[str | None]) -> Sequence[object]:
     elif all(text.lower() in _BOOLEANS for text in present):
         read = {text: _BOOLEANS[text.lower()] for text in present}
     else:
-        read = dict(zip(present, present, strict=True))
+        return texts
     return list(map(read.get, texts))
 
 
@@ -245,11 +251,11 @@ def _range(
         exact = [value for value in cast("Sequence[Decimal]", values) if value.is_finite()]
         return (min(exact), max(exact), _mean(exact, types)) if exact else (None, None, None)
     if types == {str}:
-        texts = cast("Sequence[str]", values)
+        first = next(filter(None, cast("Sequence[str]", values)), "")
         # Texts of one form, so that their order is that of time.
-        if _DATE.fullmatch(texts[0]) and len(set(map(len, texts))) == 1:
-            present = set(texts)
-            if all(map(_DATE.fullmatch, present)):
+        if _DATE.fullmatch(first):
+            present = set(cast("Sequence[str]", values)) - {""}
+            if len(set(map(len, present))) == 1 and all(map(_DATE.fullmatch, present)):
                 return min(present), max(present), None
     elif types in ({date}, {datetime}):
         times = cast("Sequence[datetime]", values)
@@ -278,6 +284,8 @@ def _frequencies(
             # 1, True and 1.0 are equal, and not the same.
             typed = Counter(zip(map(type, values), values, strict=True))
             return len(typed), tuple((each, count) for (_, each), count in typed.most_common(_TOP))
+        if _may_be_distinct(values) and len(set(values)) == len(values):
+            return len(values), ()
         counts = Counter(values)
     except TypeError:  # not hashable
         return None, ()
@@ -285,6 +293,11 @@ def _frequencies(
     if len(counts) > _FEW and max(counts.values()) * STANDS_OUT < len(values):
         return len(counts), ()
     return len(counts), tuple(counts.most_common(_TOP))
+
+
+def _may_be_distinct(values: Sequence[object]) -> bool:
+    """Return whether it is worth the time to see if no value comes twice."""
+    return len(values) > _FIRST and len(set(values[:_FIRST])) == _FIRST
 
 
 def _plain(value: object) -> object:

@@ -3,7 +3,8 @@
 import codecs
 from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import cast
 
 from xxhash import xxh3_128
@@ -20,7 +21,8 @@ from ._index import (
     count_chars,
     skip_chars,
 )
-from ._json import dumps, is_json, loads
+from ._json import dumps, loads
+from ._json_blocks import json_blocks
 from ._rows import JsonRows
 from ._table import row_scanner
 
@@ -143,10 +145,7 @@ class StreamEncoding:
         self._utf8 = None if form != "bytes" else codecs.getincrementaldecoder("utf-8")()
         is_text = form != "bytes" or names_text(content_type)
         self._blocks = _Blocks() if is_text else None
-        # The rows of JSON can be told only of what is known to be JSON.
-        scanner = row_scanner(content_type) if is_text and self._items is None else None
-        self._scanner = None if isinstance(scanner, JsonRows) else scanner
-        self._is_json = isinstance(scanner, JsonRows)
+        self._scanner = row_scanner(content_type) if is_text and self._items is None else None
         self._index: Index | None = None
 
     def add(self, piece: bytes) -> None:
@@ -227,19 +226,36 @@ class StreamEncoding:
 
     @property
     def value(self) -> object:
-        """What a glimpse is made of: all of a short payload, else a sample of it.
+        """What a glimpse is made of; see `sample`."""
+        return self.sample()[0]
 
-        Of an array its first items, of text its head and tail, of anything else its head.
+    def sample(self) -> tuple[object, int | None]:
+        """Return what a glimpse is made of: all of a short payload, else a sample of it.
+
+        Of an array its first items, of text its head and its tail in one, of anything else its
+        head. Of text also how many characters are its head, where all are more.
         """
         if self._items is not None:
             if self.holds_all and self._items.count <= _MOST_EXACT_ITEMS:
-                return loads(bytes(self._head))
-            sample = bytes(self._head[: self._items.sampled_bytes])
-            return loads(sample + b"]") if sample else []
+                return loads(bytes(self._head)), None
+            first = bytes(self._head[: self._items.sampled_bytes])
+            return loads(first + b"]") if first else [], None
         if self._blocks is None:
-            return bytes(self._head)
-        head, tail = self.edges()
-        return head + tail
+            return bytes(self._head), None
+        if self._has_json_rows and not self.holds_all:
+            sample = _first_objects(bytes(self._head))
+            if sample:
+                return sample, None
+        head, tail = self._edges()
+        length = count_chars(head)
+        # Decoded at once, as a single character may make each of them four bytes in memory.
+        head += tail
+        return _decoded(head), length
+
+    @property
+    def _has_json_rows(self) -> bool:
+        rows = None if self._index is None else self._index.rows
+        return rows is not None and rows.format == JsonRows.format
 
     @property
     def holds_all(self) -> bool:
@@ -256,6 +272,10 @@ class StreamEncoding:
         Joined they are all of a text that is not longer. Of a longer one, both are cut to whole
         lines where a line ends nearby.
         """
+        head, tail = self._edges()
+        return _decoded(head), _decoded(tail)
+
+    def _edges(self) -> tuple[bytes, bytes]:
         tail_bytes = min(_KEPT_TAIL_BYTES, self.size_bytes - len(self._head))
         tail = b"".join(self._tail)
         head, tail = bytes(self._head), tail[len(tail) - tail_bytes :]
@@ -267,22 +287,13 @@ class StreamEncoding:
         elif tail:
             # Where they meet, a character may have been cut.
             head, tail = _joined_at_character(head, tail)
-        return (
-            head.decode("utf-8", "surrogatepass"),
-            tail.decode("utf-8", "surrogatepass"),
-        )
+        return head, tail
 
     def _rows(self) -> Rows | None:
         if self._items is not None:
             items = self._items
             return Rows(format=JsonRows.format, count=items.count, starts=items.row_starts)
-        scanner = self._scanner
-        if self._is_json and len(self._head) == self.size_bytes:
-            head = bytes(self._head)
-            if is_json(head.decode("utf-8", "surrogatepass")):
-                scanner = JsonRows()
-                scanner.feed(head)
-        return None if scanner is None else scanner.rows()
+        return None if self._scanner is None else self._scanner.rows()
 
     def _check(self, *, is_whole: bool) -> None:
         self._is_claimed = False
@@ -338,6 +349,21 @@ class _Blocks:
         if rest:
             self._builder.add(rest, count_chars(rest))
         return self._builder.index(rows)
+
+
+def _first_objects(head: bytes) -> list[Mapping[object, object]]:
+    """Return the first elements of a JSON array that is cut."""
+    found: list[Mapping[object, object]] = []
+    with suppress(ValueError):  # where it is cut
+        for block in json_blocks(head):
+            found += block
+            if len(found) >= _SAMPLED_ITEMS:
+                break
+    return found[:_SAMPLED_ITEMS]
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "surrogatepass")
 
 
 def _cut_bytes(text: bytes) -> int:

@@ -13,7 +13,8 @@ from ._content_type import media_type
 from ._csv import DELIMITERS, CsvRows, parse_csv
 from ._index import BLOCK_ROWS, Rows
 from ._json import is_json, loads
-from ._rows import JsonRows, LineRows, RowScanner
+from ._json_blocks import CheckedJsonRows
+from ._rows import LineRows, RowScanner
 
 _FORMATS = {
     "application/csv": "csv",
@@ -81,9 +82,13 @@ def row_scanner(content_type: str, *, is_guess: bool = False) -> RowScanner | No
     if form is None:
         return None
     if form in DELIMITERS:
-        has_header = _NO_HEADER.search(content_type) is None
-        return CsvRows(form, header=has_header, is_guess=is_guess)
-    return JsonRows() if form == "json" else LineRows()
+        return CsvRows(form, header=has_header(content_type), is_guess=is_guess)
+    return CheckedJsonRows() if form == "json" else LineRows()
+
+
+def has_header(content_type: str) -> bool:
+    """Return whether the first record of a table of this type names its columns (RFC 4180)."""
+    return _NO_HEADER.search(content_type) is None
 
 
 def sniffed_type(text: str) -> str | None:

@@ -8,6 +8,7 @@ from ._protocols import (
     SupportsCopy,
     SupportsCreate,
     SupportsExpiry,
+    SupportsPath,
     SupportsRange,
     SupportsStream,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "SupportsCopy",
     "SupportsCreate",
     "SupportsExpiry",
+    "SupportsPath",
     "SupportsRange",
     "SupportsStream",
 ]

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Self
 
@@ -52,6 +52,18 @@ class Draft:
             written = os.write(self._file, chunk)
             while written < len(chunk):
                 written += os.write(self._file, memoryview(chunk)[written:])
+
+    def write_all(self, chunks: Iterable[bytes | memoryview]) -> None:
+        """Append all of `chunks`, small ones together. What raises in them is passed on."""
+        waiting: list[bytes | memoryview] = []
+        waiting_bytes = 0
+        for chunk in chunks:
+            waiting.append(chunk)
+            waiting_bytes += len(chunk)
+            if waiting_bytes >= _PIECE_BYTES:
+                self.write(_joined(waiting))
+                waiting, waiting_bytes = [], 0
+        self.write(_joined(waiting))
 
     def copy(self, source: int) -> None:
         """Append what the open file `source` holds from where it stands, in the kernel if it can.
@@ -111,6 +123,25 @@ class Draft:
                 os.unlink(self._name, dir_fd=self._tmp)
 
 
+def place_empty(folders: Folders, segments: Sequence[str]) -> bool:
+    """Make an empty file visible under a key that is free; return whether it was.
+
+    It takes no draft, as there is no part of it to be seen before the rest.
+    """
+    *parents, name = segments
+    with unavailable, ExitStack() as stack:
+        root = folders.open_root()
+        stack.callback(os.close, root)
+        folder = stack.enter_context(folders.make(parents, root))
+        try:
+            file = os.open(name, _DRAFT, 0o600, dir_fd=folder)
+        except (FileExistsError, FileNotFoundError):  # or the folder was just removed
+            return False
+        stack.callback(os.close, file)
+        os.fchmod(file, 0o600)  # the umask may have taken bits away
+        return True
+
+
 def sweep(folders: Folders, clock: Callable[[], float]) -> None:
     """Remove the drafts of writers that died: older than a minute, and locked by nobody."""
     with unavailable, folders.find([TMP]) as tmp:
@@ -120,6 +151,10 @@ def sweep(folders: Folders, clock: Callable[[], float]) -> None:
             for entry in entries:
                 with suppress(OSError):  # locked by its writer, or gone by another sweep
                     _sweep_one(entry.name, tmp, clock() - _SWEEP_AGE_SECONDS)
+
+
+def _joined(chunks: Sequence[bytes | memoryview]) -> bytes | memoryview:
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def _share(source: int, target: int) -> int:

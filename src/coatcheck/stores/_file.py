@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from ._draft import Draft, sweep
+from ._draft import Draft, place_empty, sweep
 from ._folders import Folders, find_file, unavailable
 from ._keys import check_window, is_key, split_folder, split_key
 from ._thread import in_own_thread, in_thread
@@ -79,6 +79,15 @@ class FileStore:
         check_window(start_byte, stop_byte)
         return await self._get(key, start_byte, stop_byte)
 
+    async def path(self, key: str) -> Path | None:
+        segments = split_key(key)
+        *parents, name = segments
+        with unavailable, self._folders.find(parents) as folder:
+            if folder is None:
+                return None
+            with find_file(name, folder) as file:
+                return None if file is None else self._folders.root.joinpath(*segments)
+
     async def delete(self, key: str) -> None:
         *parents, name = split_key(key)
         with unavailable, self._folders.find(parents) as folder:
@@ -98,7 +107,10 @@ class FileStore:
         """Do nothing: no file stays open between calls."""
 
     async def _put(self, key: str, payload: bytes, *, replace: bool) -> bool:
-        write = partial(self._write, split_key(key), (payload,), replace=replace)
+        segments = split_key(key)
+        if not payload and not self._folders.durable and place_empty(self._folders, segments):
+            return True
+        write = partial(self._write, segments, (payload,), replace=replace)
         # Forcing to disk waits for it, however little is written.
         small = len(payload) <= _INLINE_WRITE_BYTES and not self._folders.durable
         return write() if small else await in_thread(write)
@@ -107,8 +119,7 @@ class FileStore:
         self, segments: Sequence[str], chunks: Iterable[bytes | memoryview], *, replace: bool
     ) -> bool:
         with self._draft() as draft:
-            for chunk in chunks:
-                draft.write(chunk)
+            draft.write_all(chunks)
             return draft.publish(segments, replace=replace)
 
     def _copy(self, segments: Sequence[str], path: Path, look: Callable[[bytes], object]) -> None:

@@ -51,6 +51,19 @@ class SupportsRange(Protocol):
 
 
 @runtime_checkable
+class SupportsPath(Protocol):
+    """A store whose payloads are files of this machine, as they are."""
+
+    async def path(self, key: str) -> Path | None:
+        """Return the file that holds the payload, to be read only; None where no key is.
+
+        Absolute. What is in the file never changes, but the next `delete` may remove it, and the
+        next `put` puts another one in its place.
+        """
+        ...
+
+
+@runtime_checkable
 class SupportsStream(Protocol):
     """A store that can take a payload piece by piece, in bounded memory."""
 
