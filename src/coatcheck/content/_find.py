@@ -2,9 +2,11 @@
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import accumulate, islice, pairwise
+from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 import stringzilla
@@ -13,6 +15,10 @@ from ._index import count_chars, skip_chars
 
 _HITS_AT_ONCE = 65_536
 _PIECE_BYTES = 1_024
+_SLICE_BYTES = 524_288
+_USUAL_SECONDS_PER_BYTE = 0.3e-9
+_USUAL_SECONDS_PER_HIT = 0.2e-6
+_SLOW_TIMES = 3
 
 # Letters whose case pairs are younger than Unicode 14. stringzilla folds them, `str.casefold`
 # does so or not by Python's version: a needle that touches them is folded by Python.
@@ -38,7 +44,8 @@ _view = cast("Callable[[memoryview], _Piece]", stringzilla.Str)
 _uncased_matches = cast(
     "Callable[[_Piece, bytes], Iterator[_Piece]]", stringzilla.utf8_uncased_matches
 )
-_translate = cast("Callable[[memoryview, bytes], bytes]", stringzilla.translate)
+_index = cast("Callable[[memoryview, bytes], int]", stringzilla.find)
+_translate = cast("Callable[..., None]", stringzilla.translate)
 _split = cast("Callable[[_Piece, bytes], Iterator[_Piece]]", stringzilla.split_iter)
 _fold = cast("Callable[[bytes | memoryview], bytes]", stringzilla.utf8_uncased_fold)
 
@@ -52,6 +59,9 @@ class Hits(Generic[_Found]):
     def __init__(self, found: list[_Found], span: Callable[[_Found], tuple[int, int]]) -> None:
         self._found = found
         self._span = span
+
+    def __len__(self) -> int:
+        return len(self._found)
 
     def span(self, number: int) -> tuple[int, int]:
         return self._span(self._found[number])
@@ -73,11 +83,54 @@ def finders(needle: str, *, ignore_case: bool, is_ascii: bool) -> tuple[Finder, 
     if not ignore_case:
         return partial(_find_exact, encoded(needle)), None
     if is_ascii:
-        return partial(_find_lowered, encoded(needle.casefold())), None
+        return _Lowered(encoded(needle.casefold())).find, None
     if UNSETTLED.search(needle + needle.casefold()):
         return partial(_find_folded, needle.casefold(), _casefold), None
     steady = partial(_find_folded, needle.casefold(), _fold)
+    if needle.casefold().isascii():
+        return AsciiFinder(needle).find, steady
     return partial(_find_uncased, encoded(needle)), steady
+
+
+class AsciiFinder:
+    """Finds letters of ASCII in any text, on another way once the usual one has been slow.
+
+    stringzilla takes ten times as long for some short words, as ``list``. Text without a letter
+    that folds to one of the needle's, such as the sharp s, is then searched as if it was ASCII.
+
+    Args:
+        needle: Its folding is ASCII.
+        clock: In seconds.
+    """
+
+    def __init__(self, needle: str, clock: Callable[[], float] = perf_counter) -> None:
+        self._needle = encoded(needle)
+        self._clock = clock
+        self._slow_times = 0
+        self._lowered: _Lowered | None = None
+        self._others: tuple[bytes, ...] = ()
+
+    def find(self, text: memoryview) -> Iterator[Hits[_Piece]]:
+        """Yield the hits in `text`."""
+        if self._lowered is not None and not any(_index(text, each) >= 0 for each in self._others):
+            yield from self._lowered.find(text)
+            return
+        uncased = _find_uncased(self._needle, text)
+        left_seconds = len(text) * _USUAL_SECONDS_PER_BYTE
+        while True:
+            began = self._clock()
+            hits = next(uncased, None)
+            left_seconds -= self._clock() - began
+            if hits is None:
+                break
+            left_seconds += len(hits) * _USUAL_SECONDS_PER_HIT
+            yield hits
+        # Not once: others may have had the processor.
+        self._slow_times = self._slow_times + 1 if left_seconds < 0 else 0
+        if self._slow_times == _SLOW_TIMES and self._lowered is None:
+            needle = decoded(self._needle).casefold()
+            self._others = _others_of(needle)
+            self._lowered = _Lowered(encoded(needle))
 
 
 def _find_uncased(needle: bytes, text: memoryview) -> Iterator[Hits[_Piece]]:
@@ -92,11 +145,11 @@ def _find_uncased(needle: bytes, text: memoryview) -> Iterator[Hits[_Piece]]:
         yield Hits(found, span)
 
 
-def _find_exact(needle: bytes, text: memoryview) -> Iterator[Hits[_Piece]]:
+def _find_exact(needle: bytes, text: memoryview, origin: int = 0) -> Iterator[Hits[_Piece]]:
     whole = _view(text)
 
     def span(piece: _Piece) -> tuple[int, int]:
-        start = piece.offset_within(whole) + len(piece)
+        start = origin + piece.offset_within(whole) + len(piece)
         return start, start + len(needle)
 
     # A hit lies behind each piece but the last.
@@ -108,9 +161,46 @@ def _find_exact(needle: bytes, text: memoryview) -> Iterator[Hits[_Piece]]:
         found = following
 
 
-def _find_lowered(needle: bytes, text: memoryview) -> Iterator[Hits[_Piece]]:
-    """Find in ASCII, where folding is lower case: as quick for ``ss`` as for other needles."""
-    return _find_exact(needle, memoryview(_translate(text, _LOWER)))
+class _Lowered:
+    """Finds in ASCII, where folding is lower case: as quick for ``ss`` as for other needles.
+
+    The text is lowered slice by slice, in memory that stays in the processor's cache: new
+    memory takes ten times as long as the work.
+    """
+
+    def __init__(self, needle: bytes) -> None:
+        self._needle = needle
+        self._lowered = bytearray(_SLICE_BYTES + len(needle))
+
+    def find(self, text: memoryview) -> Iterator[Hits[_Piece]]:
+        begin = 0
+        while begin < len(text):
+            stop = begin + _SLICE_BYTES
+            part = text[begin : stop + len(self._needle) - 1]
+            lowered = memoryview(self._lowered)[: len(part)]
+            lowered[:] = part
+            _translate(lowered, _LOWER, inplace=True)
+            behind = stop
+            for hits in _find_exact(self._needle, lowered, begin):
+                if len(hits):
+                    behind = max(stop, hits.span(len(hits) - 1)[1])
+                    yield hits
+            begin = behind
+
+
+def _others_of(needle: str) -> tuple[bytes, ...]:
+    """Return how all letters begin, outside of ASCII, that fold to a letter of the needle."""
+    letters = [
+        encoded(char) for char, folding in _folding_to_ascii().items() if set(folding) & set(needle)
+    ]
+    heads = Counter(letter[:2] for letter in letters)
+    return tuple({letter if heads[letter[:2]] == 1 else letter[:2] for letter in letters})
+
+
+@cache
+def _folding_to_ascii() -> dict[str, str]:
+    folding = {chr(code): chr(code).casefold() for code in (*FOLDS_LONGER, 0x212A, 0x17F)}
+    return {char: folded for char, folded in folding.items() if re.search("[a-z]", folded)}
 
 
 def _find_folded(needle: str, fold: _Fold, text: memoryview) -> Iterator[Hits[int]]:

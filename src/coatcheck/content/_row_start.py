@@ -1,0 +1,148 @@
+"""Where a row of text starts, behind up to 1,023 others of its block: counted, else passed over.
+
+What is counted tells most often where all rows of a block are, and is many times as fast as the
+pattern of a row. It is proof, or is not used.
+"""
+
+import re
+from collections.abc import Callable
+from typing import cast
+
+import stringzilla
+
+from ._csv import csv_pattern
+from ._find import finders
+from ._index import BLOCK_ROWS, Rows, count_newlines, skip_lines
+from ._rows import RowPattern, json_pattern, line_pattern
+
+_FEW_ROWS = 16
+"""So many are passed over sooner than all are counted."""
+_BORDER = re.compile(
+    rb"[ \t\r\n]*+(?:\{[^{}]*+(\}[ \t\r\n]*+,[ \t\r\n]*+\{)|\[[^][]*+(\][ \t\r\n]*+,[ \t\r\n]*+\[))"
+)
+"""An object or array without others in it, and how the next one follows it."""
+
+_KEY = re.compile(rb'[ \t\r\n]*+(\{[ \t\r\n]*+"[A-Za-z0-9_][^"\\\x80-\xff]*+")')
+"""An object and its first key."""
+_BETWEEN = re.compile(rb"\}[ \t\r\n]*+,[ \t\r\n]*+\Z")
+_MOST_KEYS = 8
+"""Objects with this key that may be in the first row."""
+_LONGEST_SPACE_BYTES = 64
+_NESTED = (b"[{", b" {", b"\t{", b"\r{", b"\n{")
+"""What is in a block if an array in it begins with an object, or white space parts the two."""
+
+# stringzilla ships no type hints.
+_find = cast("Callable[[memoryview, bytes], int]", stringzilla.find)
+_count = cast("Callable[[memoryview, bytes], int]", stringzilla.count)
+
+_PATTERNS: dict[str, Callable[[bytes], RowPattern]] = {
+    "json": json_pattern,
+    "ndjson": lambda _: line_pattern(),
+    "csv": lambda _: csv_pattern("csv"),
+    "tsv": lambda _: csv_pattern("tsv"),
+}
+
+
+def row_pattern(rows: Rows, data: bytes) -> RowPattern:
+    """Return the pattern of rows, as it is quickest in `data`."""
+    return _PATTERNS[rows.format](data)
+
+
+def row_start(rows: Rows, data: bytes, number: int) -> int:
+    """Return the byte at which a row starts, or white space before it.
+
+    Args:
+        rows: Of a payload, whose rows are text.
+        data: Of the payload, from the start of the row's block on, with all of that block.
+        number: Of the row in the payload, from 0.
+
+    Returns:
+        Where the last whole row before it ends, if the payload is damaged.
+    """
+    block, before = divmod(number, BLOCK_ROWS)
+    start = None
+    if before > _FEW_ROWS:
+        is_last = block + 1 >= len(rows.starts)
+        stop = len(data) if is_last else rows.starts[block + 1] - rows.starts[block]
+        count = min(BLOCK_ROWS, rows.count - block * BLOCK_ROWS)
+        view = memoryview(data)[:stop]
+        if rows.format == "json":
+            start = _flat_start(view, before, count, is_last=is_last)
+            start = _keyed_start(view, before, count) if start is None else start
+        else:
+            start = _line_start(view, before, count, is_last=is_last)
+    return row_pattern(rows, data).skip(data, before, 0)[1] if start is None else start
+
+
+def _flat_start(block: memoryview, before: int, count: int, *, is_last: bool) -> int | None:
+    """Return where a row starts in a block of objects, or of arrays, that hold no others.
+
+    The first one is followed by the next, as is each that ends with the same text: all but the
+    last, as there are so many of them. So all rows begin with a bracket, and as there are no more
+    brackets than rows, there is one in each.
+    """
+    first = _BORDER.match(block)
+    if first is None:
+        return None
+    border = first[1] or first[2]
+    outer = is_last and border[:1] == b"]"  # the array of all rows ends there too
+    if _count(block, border[-1:]) != count or _count(block, border[:1]) != count + outer:
+        return None
+    return _behind_border(block, border, border[-1:], before, count)
+
+
+def _keyed_start(block: memoryview, before: int, count: int) -> int | None:
+    """Return where a row starts in a block of objects with one first key, and none in an array.
+
+    What looks like the border of two rows is one of two objects in an array: no text goes on with
+    a letter where it has ended, so the quote before the key begins a text. An array inside of a
+    row would begin with a bracket. Where there are some, one that holds an object begins with it,
+    or has it behind a comma and something that is none: then there are more commas before objects
+    than borders.
+    """
+    key = _KEY.match(block)
+    border = None if key is None else _border_before(block, key[1], key.end())
+    if key is None or border is None:
+        return None
+    if _find(block, b"[") >= 0 and (
+        any(_find(block, each) >= 0 for each in _NESTED) or _count(block, b",{") != count - 1
+    ):
+        return None
+    return _behind_border(block, border, key[1], before, count)
+
+
+def _border_before(block: memoryview, key: bytes, start: int) -> bytes | None:
+    """Return how the next object with this first key follows on another."""
+    for _ in range(_MOST_KEYS):
+        found = _find(block[start:], key)
+        if found < 0:
+            return None
+        start += found
+        between = _BETWEEN.search(block[max(0, start - _LONGEST_SPACE_BYTES) : start])
+        if between is not None:
+            return between[0] + key
+        start += len(key)
+    return None
+
+
+def _behind_border(
+    block: memoryview, border: bytes, begin: bytes, before: int, count: int
+) -> int | None:
+    """Return where a row begins whose borders all read the same; None if they are not so many."""
+    find, _ = finders(border.decode(), ignore_case=False, is_ascii=True)
+    borders = next(find(block), None)
+    if borders is None or len(borders) != count - 1:
+        return None
+    return borders.span(before - 1)[1] - len(begin)
+
+
+def _line_start(block: memoryview, before: int, count: int, *, is_last: bool) -> int | None:
+    r"""Return where a row starts in a block that has no more lines than rows.
+
+    Each row ends with one newline at least, where none ends with ``\r`` alone; the last may lack
+    it.
+    """
+    ends = count - (is_last and bytes(block[-1:]) != b"\n")
+    if count_newlines(block) != ends or _count(block, b"\r") != _count(block, b"\r\n"):
+        return None
+    return skip_lines(block, before)
