@@ -1,6 +1,5 @@
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
 from typing import Annotated, Any, cast
 
@@ -15,7 +14,6 @@ from coatcheck import Bank, BlockingBank, Envelope, Limits, mirror
 from coatcheck.content import loads
 from coatcheck.errors import BinaryPayloadError, DamagedPayloadError, InvalidArgumentError
 from coatcheck.mirror import Mirror
-from coatcheck.records import read_back
 from coatcheck.stores import MemoryStore, Store
 from coatcheck.tools import retrieval_tools
 
@@ -136,9 +134,6 @@ async def test_each_reader_gets_a_frame_of_its_own(bank: Bank) -> None:
     assert (await bank.get(artifact.pointer, as_type=pd.DataFrame)).loc[0, "a"] == 1.0
 
 
-ORDINARY = "art:5e9c8cff-94ea-48de-aefe-fadbeb5be6a8"
-
-
 async def test_the_envelope_of_a_grid_is_at_most_100_tokens(bank: Bank) -> None:
     count: Callable[[str], int] = import_module("rs_bpe").openai.o200k_base().count
     grid = np.random.default_rng(0).normal(size=(128, 128, 128))
@@ -154,8 +149,9 @@ async def test_the_envelope_of_a_grid_is_at_most_100_tokens(bank: Bank) -> None:
     assert (wire["preview"], wire["sizeBytes"]) == ("", 128 + 8 * 128**3)
     assert wire["note"] == f'retrieve_context({{"artifactId":"{shown.pointer}"}})'
     assert wire["glimpse"] == "128x128x128 float64, -5.35 to 5"
-    # The digits of an id are 8 tokens more or fewer: this one is as long as most.
-    assert count(str(replace(shown, pointer=ORDINARY, note=read_back(ORDINARY)))) <= 100
+    # As the message that a model is sent, where its quotes are escaped once more.
+    message = {"role": "tool", "content": str(shown)}
+    assert count(json.dumps(message, separators=(",", ":"))) <= 100
     assert count(wire["glimpse"]) <= 25
 
 

@@ -1,0 +1,268 @@
+"""The databases that stand ready: one for each set of artifacts, the least recently asked go."""
+
+import os
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from ..content import (
+    EngineError,
+    Loaded,
+    Session,
+    SqlAnswer,
+    Statement,
+    UnreadableError,
+    read_statement,
+)
+from ._worker import Worker
+
+_MOST = 4
+_MOST_BYTES = 1 << 30
+_BASE_BYTES = 1 << 30
+"""Memory of a database beside what it holds."""
+_GROWTH = 3
+"""Tables take at most about so many times their payload."""
+_STATEMENTS = 64
+_TREE = (
+    "SELECT CAST(json_serialize_sql($1, skip_null := true, skip_empty := true, "
+    "skip_default := true) AS VARCHAR)"
+)
+
+
+Wanted = frozenset[str] | None
+"""Names of columns; None for all."""
+Load = Callable[[Session, str, Wanted], Loaded]
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A table that can be loaded: in a thread, and once."""
+
+    load: Load
+    size_bytes: int
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Names of columns by the keys that they have in the payload, where the two differ."""
+    folder: Path | None = None
+
+    def close(self) -> None:
+        """Remove what was written for it."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Database:
+    """The tables of some artifacts, in a process of their own.
+
+    All its methods may block, and are for threads.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.tables: dict[str, Loaded] = {}
+        """By the artifact, or part of one, that each is."""
+        self.renamed: dict[str, Mapping[str, str]] = {}
+        """Of each, names of columns by their keys, where the two differ."""
+        self._wanted: dict[str, Wanted] = {}
+        self.size_bytes = 0
+        self.users = 0
+        self._worker: Worker | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its tables are still there."""
+        return self._worker is not None and self._worker.is_alive
+
+    def has(self, wanted: Mapping[str, Wanted]) -> bool:
+        """Return whether it has these columns of these tables."""
+        return self.is_alive and all(self._has(name, columns) for name, columns in wanted.items())
+
+    def wanted_too(self, wanted: Mapping[str, Wanted]) -> dict[str, Wanted]:
+        """Return what is wanted together with what is there, as all is loaded at once."""
+        together = dict(wanted)
+        for name, columns in wanted.items():
+            there = self._wanted.get(name)
+            if self.is_alive and name in self.tables and columns is not None and there is not None:
+                together[name] = columns | there
+        return together
+
+    def load(self, prepared: Mapping[str, Prepared], wanted: Mapping[str, Wanted]) -> None:
+        """Load tables into a new process, and seal it.
+
+        Raises:
+            UnreadableError, EngineError, InvalidQueryError: One of them cannot be loaded.
+        """
+        self.close()
+        worker = spares().take()
+        size_bytes = sum(each.size_bytes for each in prepared.values())
+        try:
+            worker.do({"limit": _BASE_BYTES + _GROWTH * size_bytes})
+            tables: dict[str, Loaded] = {}
+            for name, each in prepared.items():
+                try:
+                    tables[name] = each.load(worker, f"t{len(tables)}", wanted[name])
+                except UnreadableError as error:
+                    error.table = name
+                    raise
+            worker.do({"seal": True})
+        except BaseException:
+            worker.close()
+            raise
+        self._worker, self.tables, self.size_bytes = worker, tables, size_bytes
+        self._wanted = dict(wanted)
+        self.renamed = {name: each.renamed for name, each in prepared.items()}
+
+    def ask(
+        self,
+        statement: Statement,
+        views: Sequence[str],
+        *,
+        seconds: float,
+        most_bytes: int,
+        bare: bool,
+    ) -> SqlAnswer:
+        """Run a statement. Raises as `Worker.ask`."""
+        if self._worker is None:
+            raise EngineError("ended")
+        return self._worker.ask(
+            statement.sql, views=views, seconds=seconds, most_bytes=most_bytes, bare=bare
+        )
+
+    def parse(self, sql: str) -> str | None:
+        """Return the syntax tree of a statement, None where that would have to wait."""
+        if not self.lock.acquire(blocking=False):
+            return None
+        try:
+            return None if self._worker is None or not self.is_alive else _tree(self._worker, sql)
+        finally:
+            self.lock.release()
+
+    def close(self) -> None:
+        """End the process, and with it all that runs there."""
+        if self._worker is not None:
+            self._worker.close()
+        self._worker, self.tables = None, {}
+
+    def _has(self, name: str, wanted: Wanted) -> bool:
+        if name not in self.tables:
+            return False
+        table, there = self.tables[name], self._wanted[name]
+        if table.is_whole or there is None or wanted is None:
+            return table.is_whole or there is wanted
+        loaded = {each.lower() for each in (*there, *table.columns)}
+        missing = {each.lower() for each in wanted} - loaded
+        # Names of something else than columns are not missing.
+        return not missing or (table.knows_all and missing.isdisjoint(map(str.lower, table.known)))
+
+
+class Databases:
+    """The databases of a bank. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+        self._kept: OrderedDict[frozenset[str], Database] = OrderedDict()
+        self._statements: OrderedDict[str, Statement] = OrderedDict()
+
+    @property
+    def alive_count(self) -> int:
+        """How many stand ready."""
+        with self._lock:
+            return sum(each.is_alive for each in self._kept.values())
+
+    def statement(self, sql: str) -> Statement:
+        """Return what a statement does. Raises as `read_statement`."""
+        with self._lock:
+            known = self._statements.get(sql)
+            databases = [*self._kept.values()]
+        if known is None:
+            tree = None
+            for database in reversed(databases):
+                tree = tree or database.parse(sql)
+            known = read_statement(tree or spares().parse(sql), sql)
+            with self._lock:
+                self._statements[sql] = known
+                while len(self._statements) > _STATEMENTS:
+                    self._statements.popitem(last=False)
+        return known
+
+    def take(self, key: frozenset[str]) -> Database:
+        """Return the database of these artifacts, which may be empty. Give it back afterwards."""
+        with self._lock:
+            if self._owner != os.getpid():  # after a fork they are the parent's
+                self._owner, self._kept = os.getpid(), OrderedDict()
+            database = self._kept.setdefault(key, Database())
+            self._kept.move_to_end(key)
+            database.users += 1
+            return database
+
+    def give_back(self, database: Database) -> None:
+        """Let go of a database, and of those that are too many."""
+        with self._lock:
+            database.users -= 1
+            size_bytes = sum(each.size_bytes for each in self._kept.values())
+            count = len(self._kept)
+            for key, each in [*self._kept.items()]:
+                is_empty = not each.is_alive
+                if each.users or not (is_empty or count > _MOST or size_bytes > _MOST_BYTES):
+                    continue
+                count, size_bytes = count - 1, size_bytes - each.size_bytes
+                del self._kept[key]
+                each.close()
+
+    def close(self) -> None:
+        """End all processes."""
+        with self._lock:
+            for database in self._kept.values():
+                database.close()
+            self._kept.clear()
+
+
+class Spares:
+    """A process that stands ready, as to start one takes longer than most queries."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._worker: Worker | None = None
+
+    def take(self) -> Worker:
+        """Return a process with an empty database; it is the caller's."""
+        with self._lock:
+            worker, self._worker = self._ready(), None
+        return worker
+
+    def parse(self, sql: str) -> str:
+        """Return the syntax tree of a statement."""
+        with self._lock:
+            self._worker = self._ready()
+            return _tree(self._worker, sql)
+
+    def refill(self) -> None:
+        """Start a process where none stands ready, and wait for nothing."""
+
+        def start() -> None:
+            with self._lock:
+                self._worker = self._ready()
+
+        threading.Thread(target=start, name="coatcheck spare", daemon=True).start()
+
+    def _ready(self) -> Worker:
+        worker = self._worker
+        return worker if worker is not None and worker.is_alive else Worker()
+
+
+def spares() -> Spares:
+    """Return the spare process of this process; a forked child gets its own."""
+    return _spares_of(os.getpid())
+
+
+@cache
+def _spares_of(_process: int) -> Spares:
+    return Spares()
+
+
+def _tree(worker: Worker, sql: str) -> str:
+    return str(worker.run(_TREE, [sql])[0][0])

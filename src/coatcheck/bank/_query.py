@@ -1,0 +1,251 @@
+"""Questions about artifacts: which language they are in, and what they are about."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import cast
+
+from ..content import (
+    Budget,
+    Statement,
+    check_words,
+    compile_jmespath,
+    compile_jsonpath,
+    dumps,
+    outline,
+    refused,
+)
+from ..errors import (
+    InvalidArgumentError,
+    InvalidQueryError,
+    NothingSelectedError,
+    UnknownPointerError,
+    shown,
+)
+from ..records import Answer, Pointer, is_id, names_pointer
+from ._ask_sql import MOST_BYTES, SqlQueries
+from ._derived import Asked, Derivations, Put, Question, Result, kept_of_path
+from ._keys import LONGEST_NAME, is_name
+from ._lookup import Lookup
+from ._reader import Reader
+from ._record import Record
+from ._select import Selections, selector_of
+from ._shared import Shared
+from ._tables import Tables
+from ._threads import in_daemon_thread
+
+_SQL = re.compile(
+    r"(?:select|with|from|describe|summarize|pivot|show)[\s(]|\(\s*select\b", re.IGNORECASE
+)
+_NO_STRUCTURE = "the artifact is text or bytes, and has no structure"
+_LINES_HINT = "Ask in SQL, where its lines are the table data (line_number, line); or search it."
+
+
+def language_of(expression: str) -> str:
+    """Return what an expression is read as: ``sql``, ``jsonpath`` or ``jmespath``.
+
+    >>> language_of("SELECT 1"), language_of("$.items"), language_of("from_.x")
+    ('sql', 'jsonpath', 'jmespath')
+    """
+    start = expression.lstrip()
+    if _SQL.match(start):
+        return "sql"
+    return "jsonpath" if start.startswith("$") else "jmespath"
+
+
+class Queries:
+    """Answers questions about the artifacts of one scope.
+
+    Args:
+        shared: What all scopes of the bank share.
+        scope: The plain name of the scope.
+        reads: What finds its records, reads payloads, and what selectors pick of them.
+        put: Banks an answer.
+    """
+
+    def __init__(
+        self, shared: Shared, scope: str, reads: tuple[Lookup, Reader, Selections], put: Put
+    ) -> None:
+        lookup, reader, selections = reads
+        self.shared = shared
+        self.reader = reader
+        self.selections = selections
+        self._lookup = lookup
+        self._sql = SqlQueries(shared, reader, Tables(shared, reader, selections))
+        self._derivations = Derivations(shared, scope, lookup, put)
+
+    async def answer(
+        self,
+        target: str | Pointer | Mapping[str, str | Pointer],
+        expression: str,
+        save_as: str | None,
+    ) -> Answer:
+        """Answer a query; see `Bank.query`."""
+        _check(expression, save_as)
+        is_named = isinstance(target, Mapping)
+        texts = _texts(target) if isinstance(target, Mapping) else {"data": str(target)}
+        language = language_of(expression)
+        statement: Statement | None = None
+        if language == "sql":
+            check_words(expression)
+            statement = await self._sql.statement(expression)
+        elif len(texts) != 1:
+            reason = f"it asks one artifact, and there are {len(texts)}"
+            raise InvalidQueryError(language, reason, "Ask in SQL, where each is a table.")
+        targets = {name: await self._found(text) for name, text in texts.items()}
+        tables = targets if statement is None else await self._tables_of(statement, targets)
+        question = Question(
+            language=language,
+            expression=expression,
+            asked=_each_once([*targets.values(), *tables.values()]),
+            sources=_each_once(tables.values()),
+            tables={name: asked.pointer for name, asked in targets.items()} if is_named else None,
+            name=save_as,
+        )
+
+        async def run() -> Result:
+            if statement is not None:
+                return await self._sql.run(statement, tables)
+            (asked,) = targets.values()
+            return await self._by_path(language, expression.strip(), asked)
+
+        return await self._derivations.answer(question, run)
+
+    def close(self) -> None:
+        """End what runs SQL. The next query starts it again."""
+        self.shared.databases.close()
+
+    async def _found(self, text: str) -> Asked:
+        selector = selector_of(text)
+        return Asked(await self._lookup.found(text), selector)
+
+    async def _tables_of(
+        self, statement: Statement, targets: Mapping[str, Asked]
+    ) -> dict[str, Asked]:
+        """Return what stands behind each table of a statement.
+
+        Raises:
+            InvalidQueryError: One is neither banked nor named.
+            UnknownPointerError, ExpiredPointerError: One is a pointer to nothing.
+        """
+        given = {name.lower(): asked for name, asked in targets.items()}
+        tables: dict[str, Asked] = {}
+        for table in statement.tables:
+            asked = given.get(table.lower())
+            if asked is None:
+                asked = await self._banked_table(table, targets)
+            twins = [other for other in tables if other.lower() == table.lower()]
+            if twins and tables[twins[0]].key != asked.key:
+                raise refused(
+                    f"{shown(twins[0])} and {shown(table)} are one table in SQL",
+                    "Capitals and small letters are the same there: use their pointers.",
+                )
+            tables[table] = asked
+        return tables
+
+    async def _banked_table(self, table: str, targets: Iterable[str]) -> Asked:
+        if names_pointer(table) or is_id(table):
+            return await self._found(table)
+        try:
+            return await self._found(table)
+        except UnknownPointerError as error:
+            there = ", ".join(targets)
+            hint = f"Here the tables are: {there}. Others are banked, by their pointer or name in "
+            hint += 'double quotes: FROM "art:…".'
+            if error.nearest:
+                hint += f" Nearest: {', '.join(error.nearest)}."
+            raise refused(f"there is no table {shown(table)}", hint) from None
+
+    async def _by_path(self, language: str, expression: str, asked: Asked) -> Result:
+        """Ask in JSONPath or JMESPath."""
+        ask = _compiled(language, expression)
+
+        async def run(record: Record) -> Result:
+            value = await self._value(record, asked, language)
+            return await in_daemon_thread(lambda: _result_of(ask, value, language))
+
+        return await self.reader.found(asked.record.artifact.id, run)
+
+    async def _value(self, record: Record, asked: Asked, language: str) -> object:
+        if asked.selector is None:
+            try:
+                return await self.selections.tree(record)
+            except NothingSelectedError:
+                raise InvalidQueryError(language, _NO_STRUCTURE, _LINES_HINT) from None
+        found = await self.selections.value(record, selector=asked.selector)
+        return None if found is None else found[0]
+
+
+_Ask = Callable[[object], tuple[object, int]]
+
+
+def _compiled(language: str, expression: str) -> _Ask:
+    """Return what asks a value, and counts what it finds.
+
+    Raises:
+        InvalidQueryError: The expression is wrong.
+    """
+    if language == "jmespath":
+        search = compile_jmespath(expression).search
+        return lambda value: _counted(search(value, Budget()))
+    path = compile_jsonpath(expression)
+
+    def find(value: object) -> tuple[object, int]:
+        nodes = path.find(value, Budget())
+        if not path.is_singular:
+            return nodes, len(nodes)
+        if not nodes:
+            hint = f"It is {outline(value)}."
+            raise NothingSelectedError(expression, "no part of it is at this path", hint)
+        return nodes[0], 1
+
+    return find
+
+
+def _counted(value: object) -> tuple[object, int]:
+    return value, len(cast("list[object]", value)) if isinstance(value, list) else 1
+
+
+def _result_of(ask: _Ask, value: object, language: str) -> Result:
+    found, count = ask(value)
+    payload = dumps(found)
+    if len(payload) > MOST_BYTES:
+        reason = f"its result is larger than {MOST_BYTES // 2**20:,} MiB"
+        raise InvalidQueryError(language, reason, "Filter first, or take fewer fields.")
+    return Result(payload=payload, count=count, keeps=kept_of_path(value, found))
+
+
+def _texts(target: Mapping[str, str | Pointer]) -> dict[str, str]:
+    """Return tables by name, checked.
+
+    Raises:
+        InvalidArgumentError: There are none, or two that SQL does not tell apart.
+    """
+    texts = {name: str(text) for name, text in target.items()}
+    if not texts or not all(texts) or len({name.lower() for name in texts}) != len(texts):
+        raise InvalidArgumentError(
+            "tables need a name each, which capitals do not tell apart",
+            'Give a pointer for each name: {"orders": "art:…", "customers": "art:…"}.',
+        )
+    return texts
+
+
+def _each_once(asked: Iterable[Asked]) -> list[Asked]:
+    return list({each.key: each for each in asked}.values())
+
+
+def _check(expression: str, save_as: str | None) -> None:
+    """Pass where a query can be asked at all.
+
+    Raises:
+        InvalidArgumentError: The expression is empty or no text, or the name is none.
+    """
+    if not isinstance(expression, str) or not expression.strip():
+        raise InvalidArgumentError(
+            "the query is empty", "Ask in SQL (SELECT …), JSONPath ($…) or JMESPath."
+        )
+    if save_as is not None and not (isinstance(save_as, str) and is_name(save_as)):
+        raise InvalidArgumentError(
+            f"a name has 1 to {LONGEST_NAME} printable characters and is no pointer, "
+            f"got {shown(save_as)}",
+            "Leave the name out, or choose a short label.",
+        )

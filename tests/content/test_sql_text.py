@@ -1,0 +1,64 @@
+"""A text as a table of its lines."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from coatcheck.content import LineTable, SqlRows
+
+
+class Session(Protocol):
+    def run(self, sql: str, parameters: Sequence[object] = ()) -> SqlRows: ...
+
+
+def lines_of(session: Session, payload: bytes, piece_bytes: int) -> SqlRows:
+    table = LineTable(session, "t0")
+    for at in range(0, len(payload), piece_bytes):
+        table.feed(payload[at : at + piece_bytes])
+    loaded = table.end()
+    session.run(loaded.view("data"))
+    rows = session.run("SELECT line_number, line FROM data ORDER BY line_number")
+    session.run("DROP TABLE t0 CASCADE")
+    session.run("DROP VIEW data")
+    return rows
+
+
+def test_lines_have_numbers_from_one_and_no_end(session: Session) -> None:
+    payload = "first\n\nthird żółć\r\n\rlast".encode()
+
+    assert lines_of(session, payload, 1_000) == [
+        [1, "first"],
+        [2, ""],
+        [3, "third żółć\r"],
+        [4, "\rlast"],
+    ]
+
+
+def test_a_newline_at_the_end_begins_no_line(session: Session) -> None:
+    assert lines_of(session, b"a\nb\n", 1_000) == [[1, "a"], [2, "b"]]
+    assert lines_of(session, b"\n", 1_000) == [[1, ""]]
+    assert lines_of(session, b"", 1_000) == []
+
+
+def test_lone_surrogates_are_replaced_one_for_one(session: Session) -> None:
+    payload = "a\ud83db\n".encode("utf-8", "surrogatepass")
+
+    assert lines_of(session, payload, 1_000) == [[1, "a\ufffdb"]]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(st.text("ab\n\n\r\x00\"',é", max_size=40), st.integers(1, 9))
+@example("a\nb", 2)
+@example("\n\n", 1)
+def test_lines_are_those_of_the_text_however_it_comes(
+    session: Session, text: str, piece_bytes: int
+) -> None:
+    lines = text.split("\n")
+    if not lines[-1]:
+        del lines[-1]
+
+    found = lines_of(session, text.encode(), piece_bytes)
+
+    assert found == [[number, line] for number, line in enumerate(lines, 1)]
