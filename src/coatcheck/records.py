@@ -24,6 +24,7 @@ _SELECTOR = r"[/$].*|(?:line|char)=[0-9,]+|L[0-9]+(?:-L[0-9]+)?|row=[0-9]+(?:-[0
 _POINTER = re.compile(
     rf"(?:art:({_UUID})|({_PREFIX})-([0-9a-f]{{32}}))(?:#({_SELECTOR}))?", re.ASCII | re.DOTALL
 )
+_NAMING = re.compile(rf"(?:art:{_UUID}|({_PREFIX})-[0-9a-f]{{32}})(?:#|\Z)", re.ASCII)
 _ID = re.compile(_UUID, re.ASCII)
 _KIND_PREFIX = re.compile(_PREFIX, re.ASCII)
 _RESERVED_PREFIXES = frozenset({"art", "ah"})
@@ -93,6 +94,22 @@ def is_pointer(value: object) -> bool:
         return False
     match = _POINTER.fullmatch(value)
     return match is not None and match[2] not in _RESERVED_PREFIXES
+
+
+def names_pointer(value: object) -> bool:
+    """Return whether `value` is a whole pointer, or one with ``#`` and anything behind it.
+
+    What stands there may be no selector: then the text is no pointer, but was meant as one.
+
+    >>> names_pointer("art:00000000-0000-4000-8000-000000000005#the first")
+    True
+    >>> names_pointer("art:deco posters#x")
+    False
+    """
+    if not isinstance(value, str):
+        return isinstance(value, Pointer)
+    match = _NAMING.match(value) if len(value) >= _SHORTEST else None
+    return match is not None and match[1] not in _RESERVED_PREFIXES
 
 
 def is_id(text: str) -> bool:
@@ -244,7 +261,7 @@ class Artifact:
 
 def read_back(pointer: str, reader: str | None = "retrieve_context") -> str:
     """Return the literal call that reads what is behind `pointer`."""
-    return f'{reader}({{"artifactId":"{pointer}"}})'
+    return f'{reader}({{"artifactId":{json.dumps(pointer, ensure_ascii=False)}}})'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,42 +1,31 @@
 """The one door to artifacts: put a value whole, show little of it, read on."""
 
-import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar, overload
 
-from ..content import (
-    Encoding,
-    Search,
-    decode,
-    digest_of,
-    has_binary_rows,
-    is_array,
-    plan_page,
-)
-from ..errors import (
-    DamagedPayloadError,
-    DamagedRecordError,
-    ExpiredPointerError,
-)
-from ..records import Artifact, Kind, Limits, Matches, Page, Pointer
+from ..content import Encoding, Selector, search_for
+from ..errors import DamagedRecordError, ExpiredPointerError, InvalidArgumentError
+from ..records import Answer, Artifact, Kind, Limits, Matches, Page, Pointer
 from ..stores import Store
 from ._asked import Asked, encoded
 from ._handles import Handles
+from ._journal import Journal
 from ._keys import ScopeKeys
 from ._lookup import Lookup
+from ._query import Queries
+from ._reader import Reader, searched
 from ._record import Record
-from ._rows import handed_on, read_rows
+from ._select import Selections, is_window, selector_of
 from ._shared import Shared
 from ._stream import Stream
 from ._threads import work_on
+from ._trees import HeldTrees
 from ._typed import as_declared
 from ._write import Writer
 
 T = TypeVar("T")
-
-_MOST_TRIES = 8
 
 
 class Bank:
@@ -53,6 +42,7 @@ class Bank:
         kinds: Kinds with a pointer prefix of their own.
         secret: 32 bytes for the ids of keyed puts; None uses the store's own.
         clock: Seconds since 1970.
+        journal: Where calls are noted, of tools and of what reads back; its owner closes it.
 
     Raises:
         ValueError: An empty scope, or a secret of another length.
@@ -77,8 +67,10 @@ class Bank:
         kinds: Iterable[Kind] = (),
         secret: bytes | None = None,
         clock: Callable[[], float] = time.time,
+        journal: Journal | None = None,
     ) -> None:
         shared = Shared(store, limits=limits or Limits(), kinds=kinds, secret=secret, clock=clock)
+        shared.journal = journal
         self._join(shared, scope, None)
 
     def _join(self, shared: Shared, scope: str, parent: "Bank | None") -> None:
@@ -88,11 +80,16 @@ class Bank:
         scope_keys = ScopeKeys.of(scope)
         above = None if parent is None else parent._lookup  # noqa: SLF001 - same class
         self._lookup: Lookup = Lookup(shared, scope_keys, above)
+        self._reader = Reader(shared, self._lookup)
+        self._selections = Selections(shared, self._reader)
         self._writer = Writer(shared, scope, scope_keys, self._lookup.record_of)
         self.handles = Handles(shared, scope, scope_keys)
+        reads = self._lookup, self._reader, self._selections
+        self.queries = Queries(shared, scope, reads, self.put)
         self._put_here: dict[str, int] = {}
         self.scope = scope
         self.limits = shared.limits
+        self.journal = shared.journal
 
     def scoped(self, scope: str, *, inherit: bool = False) -> "Bank":
         """Return a bank for another scope on the same store.
@@ -172,7 +169,7 @@ class Bank:
         if content_type is not None:
             await work_on(encoding.size_hint, encoding.check)
         record, is_new = await self._writer.write(encoding, asked, key)
-        self._keep(record, encoding.value)
+        self._reader.keep(record, encoding.value)
         if is_new:
             self._put_here[record.artifact.id] = record.stored_ns
         return record.artifact
@@ -184,7 +181,10 @@ class Bank:
         return record.artifact
 
     async def find(self, pointer_or_name: str | Pointer) -> Artifact | None:
-        """Return the artifact behind a pointer, a bare id or a name; None where there is none."""
+        """Return the artifact behind a pointer, a bare id or a name; None where there is none.
+
+        A selector makes no difference: it picks a part of the same artifact.
+        """
         try:
             record = await self._lookup.live(str(pointer_or_name))
         except ExpiredPointerError:
@@ -199,23 +199,57 @@ class Bank:
         """Return the value as it was put, or as a declared type.
 
         Args:
-            pointer_or_name: A pointer, a bare id or a name.
+            pointer_or_name: A pointer, a bare id or a name. With a selector, what it picks is
+                taken for the value: text, or plain JSON values.
             as_type: `str` gives the payload's text, `bytes` the payload, any other type
                 the payload parsed by its format and validated.
 
         Raises:
             UnknownPointerError, ExpiredPointerError: Nothing is behind it.
+            NothingSelectedError: Its selector picks nothing, or is none for what is there.
+            InvalidPointerError, InvalidQueryError: Its selector is wrong.
+            DeadlineError: Its selector takes too long.
             InvalidArgumentError: The value does not fit `as_type`.
             StoreError: The store failed, or the payload is damaged.
         """
-        value, size_bytes = await self._with_payload(str(pointer_or_name), self._value)
+        text = str(pointer_or_name)
+        value, size_bytes = await self._value(text, selector_of(text))
         if as_type is None:
             return value
         return await work_on(size_bytes, as_declared, value, as_type)
 
+    async def get_each(self, pointers: Sequence[str]) -> AsyncGenerator[object, None]:
+        """Yield what stands behind each of several pointers, in their order. Raises as `get`.
+
+        As `get` of each, and every list and dict is the caller's own; but a payload that many
+        selectors pick from is parsed once, and text that is asked for twice is fetched once.
+        """
+        selectors = [selector_of(pointer) for pointer in pointers]
+        held = HeldTrees.of(pointers, selectors)
+        unchanging: dict[str, object] = {}
+        for pointer, selector in zip(pointers, selectors, strict=True):
+            value = unchanging.get(pointer)
+            if value is None:
+                value, _ = await self._value(pointer, selector, held)
+            if isinstance(value, str | bytes):
+                unchanging[pointer] = value
+            yield value
+
+    async def _value(
+        self, text: str, selector: Selector | None, held: HeldTrees | None = None
+    ) -> tuple[object, int]:
+        value = partial(self._selections.value, selector=selector, held=held)
+        return await self._reader.found(text, value, recall=is_window(selector))
+
     async def payload(self, pointer_or_name: str | Pointer) -> bytes:
-        """Return the exact bytes that were stored. Raises as `get`."""
-        return await self._with_payload(str(pointer_or_name), self._payload)
+        """Return the exact bytes that were stored. Raises as `get`.
+
+        With a selector: the UTF-8 of the text that it picks, else the compact JSON.
+        """
+        text = str(pointer_or_name)
+        selector = selector_of(text)
+        payload = partial(self._selections.payload, selector=selector)
+        return await self._reader.found(text, payload, recall=is_window(selector))
 
     async def read(
         self,
@@ -227,7 +261,8 @@ class Bank:
         r"""Return one window of the payload; its cost does not grow with the payload.
 
         Args:
-            pointer_or_name: A pointer, a bare id or a name.
+            pointer_or_name: A pointer, a bare id or a name. What a selector picks is read like
+                an artifact of its own: all is counted within it.
             offset: First character, line or byte, from 0.
             limit: How many, at least 1. More than the cap is clamped, and the page says
                 so; None is a page by `Limits`.
@@ -237,25 +272,16 @@ class Bank:
         Raises:
             InvalidArgumentError: A negative offset, a limit below 1, an unknown unit.
             BinaryPayloadError: Characters or lines were asked of a binary payload.
-            UnknownPointerError, ExpiredPointerError, StoreError: As `get`.
+            UnknownPointerError, ExpiredPointerError, StoreError: As `get`, and all that
+                comes of a selector.
         """
-
-        async def page(record: Record) -> Page | None:
-            if unit == "rows" and has_binary_rows(record.index):
-                fetch = partial(self._range, record)
-                return await read_rows(record, fetch, offset, limit, self.limits)
-            if unit != "bytes":
-                record.check_text()
-            plan = plan_page(
-                record.index, unit=unit, offset=offset, limit=limit, limits=self.limits
-            )
-            data = await self._range(record, plan.start_byte, plan.stop_byte)
-            try:
-                return None if data is None else plan.cut(data)
-            except UnicodeDecodeError:
-                raise DamagedPayloadError(record.artifact.pointer) from None
-
-        return await self._with_payload(str(pointer_or_name), page, recall=True)
+        text = str(pointer_or_name)
+        selector = selector_of(text)
+        page = partial(
+            self._selections.page, selector=selector, offset=offset, limit=limit, unit=unit
+        )
+        recall = selector is None or is_window(selector)
+        return await self._reader.found(text, page, recall=recall)
 
     async def search(
         self,
@@ -264,41 +290,63 @@ class Bank:
         offset: int = 0,
         limit: int = 50,
         *,
+        regex: bool = False,
         ignore_case: bool = True,
     ) -> Matches:
-        """Return where `needle` stands, literally, as `str.casefold` compares.
+        r"""Return where `needle` stands, literally, as `str.casefold` compares, or as a pattern.
 
         Args:
-            pointer_or_name: A pointer, a bare id or a name.
-            needle: 1 to 200 characters; nothing in it is a pattern.
+            pointer_or_name: A pointer, a bare id or a name. What a selector picks is searched
+                like an artifact of its own.
+            needle: 1 to 200 characters.
             offset: First character to look at, from 0.
             limit: Most matches to return, 1 or more; above 50 means 50. All are counted.
+            regex: Whether `needle` is a regular expression, as `re` and RE2 both know them. A
+                match lies within one line and is not empty; ``\w``, ``\d``, ``\s`` and ``\b`` are
+                those of Unicode. There are no lookaround and no backreferences. In a line of
+                more than 65,536 bytes a match that is longer may be cut or missed.
             ignore_case: False compares exactly.
 
         Raises:
             InvalidArgumentError: A needle, offset or limit outside its rule.
+            DeadlineError: A regular expression took longer than 10 seconds.
             BinaryPayloadError: The payload is no text.
-            UnknownPointerError, ExpiredPointerError, StoreError: As `get`.
+            UnknownPointerError, ExpiredPointerError, StoreError: As `get`, and all that
+                comes of a selector.
         """
+        text = str(pointer_or_name)
+        selector = selector_of(text)
 
         async def matches(record: Record) -> Matches | None:
-            record.check_text()
-            search = Search(record.index, needle, offset, limit, ignore_case)
-            # On the loop, window by window: the engine holds the GIL, so a thread would not
-            # free the loop any sooner than the pause between two windows does.
-            from anyio.lowlevel import checkpoint
+            view = await self._selections.view(record, selector=selector)
+            view.check_text()
+            search = search_for(
+                view.index, needle, offset, limit, regex=regex, ignore_case=ignore_case
+            )
+            return await searched(search, view.fetch)
 
-            for start_byte, stop_byte in search.windows():
-                data = await self._range(record, start_byte, stop_byte)
-                if data is None:
-                    return None
-                search.feed(data)
-                # Else two windows are held at once, and each is fetched into memory new to us.
-                del data
-                await checkpoint()
-            return search.result()
+        recall = selector is None or is_window(selector)
+        return await self._reader.found(text, matches, recall=recall)
 
-        return await self._with_payload(str(pointer_or_name), matches, recall=True)
+    async def query(
+        self,
+        pointer_or_mapping: str | Pointer | Mapping[str, str | Pointer],
+        expression: str,
+        save_as: str | None = None,
+    ) -> Answer:
+        """Answer a question in SQL (one SELECT), JSONPath (``$…``) or JMESPath.
+
+        Args:
+            pointer_or_mapping: The table ``data`` of SQL; or tables by name, in SQL more than one.
+            expression: In SQL other artifacts are tables too, by pointer or name in quotes.
+            save_as: A name to bank the answer by, however small; a large one is always banked.
+
+        Raises:
+            InvalidQueryError: The query is wrong, asks for what is not allowed, or for too much.
+            DeadlineError: It took longer than 10 seconds.
+            CoatcheckError: As `get`, and as `put` where the answer is banked.
+        """
+        return await self.queries.answer(pointer_or_mapping, expression, save_as)
 
     async def list(self, kind: str | None = None) -> AsyncGenerator[Artifact, None]:
         """Yield the scope's artifacts, newest first, each once; not those that are damaged."""
@@ -311,8 +359,17 @@ class Bank:
 
         What a parent scope holds, or another one granted, stays. Of a damaged artifact the
         record goes, so that nothing of it is found any more.
+
+        Raises:
+            InvalidArgumentError: The pointer has a selector: a part cannot be deleted.
         """
-        return await self._remove(str(pointer_or_name))
+        text = str(pointer_or_name)
+        if selector_of(text) is not None:
+            raise InvalidArgumentError(
+                "A part of an artifact cannot be deleted.",
+                "Delete the whole, by the pointer without # and what follows it.",
+            )
+        return await self._remove(text)
 
     async def _remove(self, text: str, put_ns: int | None = None) -> bool:
         """Remove what stands behind `text`, where given only if it was put at that moment."""
@@ -346,55 +403,3 @@ class Bank:
     async def knows_prefix(self, prefix: str) -> bool:
         """Return whether pointers with this prefix are ours: registered here or on the store."""
         return await self._shared.knows_prefix(prefix)
-
-    async def _with_payload(
-        self, text: str, work: Callable[[Record], Awaitable[T | None]], *, recall: bool = False
-    ) -> T:
-        """Return what `work` makes of the record behind `text`; None says its payload is gone."""
-        record = await self._lookup.found(text, recall=recall)
-        for _ in range(_MOST_TRIES):
-            done = await work(record)
-            if done is not None:
-                return done
-            lost, record = record, await self._lookup.found(text)
-            # A delete takes the record first: where that still stands, the payload is lost.
-            if record.payload_key == lost.payload_key:
-                break
-        raise DamagedPayloadError(record.artifact.pointer)
-
-    async def _value(self, record: Record) -> tuple[object, int] | None:
-        size_bytes = record.index.size_bytes
-        value = self._shared.cache.get(record.payload_key)
-        if value is not None:
-            return handed_on(value), size_bytes
-        payload = await self._payload(record)
-        if payload is None:
-            return None
-        value = await work_on(size_bytes, decode, payload, record.form)
-        self._keep(record, value)
-        return handed_on(value), size_bytes
-
-    def _keep(self, record: Record, value: object) -> None:
-        # Only what no tool can change may be handed to several.
-        if isinstance(value, str | bytes):
-            self._shared.cache.put(record.payload_key, value, sys.getsizeof(value))
-        elif is_array(value):
-            self._shared.cache.put(record.payload_key, value, record.index.size_bytes)
-
-    async def _payload(self, record: Record) -> bytes | None:
-        """Return the payload; None where it is gone, as after a delete elsewhere."""
-        payload = await self._shared.store.get(record.payload_key)
-        if payload is None:
-            return None
-        if await work_on(len(payload), digest_of, payload) != record.artifact.digest:
-            raise DamagedPayloadError(record.artifact.pointer)
-        return payload
-
-    async def _range(self, record: Record, start_byte: int, stop_byte: int) -> bytes | None:
-        """Return bytes of a payload; None where it is gone, as after a delete elsewhere."""
-        if start_byte == stop_byte:
-            return b""
-        data = await self._shared.fetch(record.payload_key, start_byte, stop_byte)
-        if data is not None and len(data) != stop_byte - start_byte:
-            raise DamagedPayloadError(record.artifact.pointer)
-        return data

@@ -6,7 +6,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Self, TypeVar, overload
 
-from ..records import Artifact, Kind, Limits, Matches, Page, Pointer
+from ..records import Answer, Artifact, Kind, Limits, Matches, Page, Pointer
 from ._bank import Bank
 from ._open import open_bank
 from ._threads import portal
@@ -129,12 +129,24 @@ class BlockingBank:
         offset: int = 0,
         limit: int = 50,
         *,
+        regex: bool = False,
         ignore_case: bool = True,
     ) -> Matches:
-        """Return where a text stands; see `Bank.search`."""
+        """Return where a text or pattern stands; see `Bank.search`."""
         return portal().run(
-            self.bank.search(pointer_or_name, needle, offset, limit, ignore_case=ignore_case)
+            self.bank.search(
+                pointer_or_name, needle, offset, limit, regex=regex, ignore_case=ignore_case
+            )
         )
+
+    def query(
+        self,
+        pointer_or_mapping: str | Pointer | Mapping[str, str | Pointer],
+        expression: str,
+        save_as: str | None = None,
+    ) -> Answer:
+        """Answer a question in SQL, JSONPath or JMESPath; see `Bank.query`."""
+        return portal().run(self.bank.query(pointer_or_mapping, expression, save_as))
 
     def list(self, kind: str | None = None) -> Iterator[Artifact]:
         """Yield the scope's artifacts, newest first; see `Bank.list`."""

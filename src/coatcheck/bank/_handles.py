@@ -1,13 +1,13 @@
 """Handles: each names work that goes on in the background, and what came of it, in the store."""
 
 import re
-import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self, cast
 
 from ..content import dumps, loads, shown_preview
 from ..errors import StoreFormatError, UnencodableValueError
+from ._ids import random_id
 from ._keys import ScopeKeys
 from ._running import Running
 from ._shared import Shared
@@ -111,7 +111,7 @@ class Handles:
         from asyncio import CancelledError
 
         lease_ns, ttl_ns = int(lease_seconds * _SECOND_NS), int(ttl_seconds * _SECOND_NS)
-        id_ = str(uuid.uuid4())
+        id_ = random_id()
         key = self._keys.handle(id_)
 
         async def write(work: Work, lives_ns: int) -> _Kept:

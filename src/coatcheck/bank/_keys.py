@@ -5,7 +5,7 @@ import unicodedata
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from ..records import is_id, is_pointer
+from ..records import is_id, names_pointer
 
 FORMAT = "store/format"
 SECRET = "store/secret"
@@ -49,7 +49,7 @@ def is_name(text: str) -> bool:
     """Return whether `text` could name an artifact: 1 to 200 printable characters, no pointer."""
     return (
         0 < len(text) <= LONGEST_NAME
-        and not is_pointer(text)
+        and not names_pointer(text)
         and not is_id(text)
         and not any(unicodedata.category(char) in {"Cc", "Cs"} for char in text)
     )

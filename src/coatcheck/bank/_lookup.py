@@ -1,6 +1,6 @@
 """What stands behind a pointer, an id or a name: in a scope, by grant, and above it."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from difflib import SequenceMatcher
 
@@ -11,7 +11,7 @@ from ..errors import (
     UnknownPointerError,
     shown,
 )
-from ..records import Artifact, Pointer, is_id, is_pointer
+from ..records import Artifact, Pointer, is_id, is_pointer, names_pointer
 from ._keys import ScopeKeys, is_name, is_segment, is_stamped, listed_id
 from ._record import Record
 from ._shared import Shared
@@ -158,15 +158,33 @@ class Lookup:
 
 
 def _most_alike(text: str, artifacts: Iterable[Artifact]) -> list[Artifact]:
-    """Return at most 5 artifacts. Only 8 are measured exactly, which takes up to 1 ms each."""
+    """Return at most 5 artifacts. Only 8 are measured exactly, which takes up to 1 ms each.
+
+    Those are told by the runs of three characters that they share with `text`: of ids, which have
+    digits only, the characters alone tell little.
+    """
+    if names_pointer(text):
+        text = text.partition("#")[0]
+    wanted = _runs(text)
     matcher = SequenceMatcher(None, b=text[:_LONGEST_COMPARED])
 
-    def likeness(artifact: Artifact, measure: Callable[[], float]) -> float:
-        best = 0.0
-        for known in (artifact.pointer, artifact.name or artifact.pointer):
-            matcher.set_seq1(known[:_LONGEST_COMPARED])
-            best = max(best, measure())
-        return best
+    def shared(known: str) -> tuple[float, float]:
+        matcher.set_seq1(known[:_LONGEST_COMPARED])
+        return len(wanted & _runs(known)), matcher.quick_ratio()
 
-    likely = sorted(artifacts, key=lambda each: -likeness(each, matcher.quick_ratio))
-    return sorted(likely[:_MEASURED], key=lambda each: -likeness(each, matcher.ratio))[:_NAMED]
+    def exact(known: str) -> float:
+        matcher.set_seq1(known[:_LONGEST_COMPARED])
+        return matcher.ratio()
+
+    likely = sorted(artifacts, key=lambda each: max(map(shared, _called(each))), reverse=True)
+    return sorted(likely[:_MEASURED], key=lambda each: -max(map(exact, _called(each))))[:_NAMED]
+
+
+def _called(artifact: Artifact) -> tuple[str, str]:
+    return artifact.pointer, artifact.name or artifact.pointer
+
+
+def _runs(text: str) -> set[str]:
+    """Return the runs of three characters in a text, those at its beginning among them."""
+    text = f"  {text[:_LONGEST_COMPARED]}"
+    return {text[at : at + 3] for at in range(len(text) - 2)}

@@ -47,6 +47,7 @@ async def open_bank(
         try:
             yield bank
         finally:
+            bank.queries.close()
             await bank.handles.stop()
     finally:
         await store.close()

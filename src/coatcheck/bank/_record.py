@@ -11,7 +11,7 @@ from typing import Any, cast
 from xxhash import xxh3_64_intdigest
 
 from ..content import Index, dumps, loads
-from ..errors import BinaryPayloadError, DamagedRecordError, StoreFormatError
+from ..errors import DamagedRecordError, StoreFormatError
 from ..records import Artifact, Glimpse, Pointer
 
 _HEADER = struct.Struct("<4sHHIQ")
@@ -59,19 +59,6 @@ class Record:
     def is_expired(self, now_ns: int) -> bool:
         """Return whether its time has passed."""
         return self.expires_ns is not None and self.expires_ns <= now_ns
-
-    def check_text(self) -> None:
-        """Pass where the payload is text.
-
-        Raises:
-            BinaryPayloadError: It is none.
-        """
-        artifact = self.artifact
-        if artifact.length_chars is None:
-            glimpse = "" if artifact.glimpse is None else str(artifact.glimpse)
-            raise BinaryPayloadError(
-                artifact.pointer, artifact.content_type, artifact.size_bytes, glimpse
-            )
 
     def to_bytes(self) -> bytes:
         """Return the record as it is stored."""

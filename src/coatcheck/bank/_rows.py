@@ -1,41 +1,36 @@
-"""Rows of arrays and frames, read in the ranges that their readers ask for."""
+"""Payloads that are read in the ranges that their readers ask for, one after another."""
 
 from collections.abc import Awaitable, Callable
+from typing import TypeAlias, TypeVar
 
-from ..content import MissingRangeError, PartialPayload, binary_page, is_array, read_only
-from ..errors import DamagedPayloadError, InvalidArgumentError
-from ..records import Limits, Page
-from ._record import Record
+from ..content import MissingRangeError, PartialPayload, is_array, read_only
+
+T = TypeVar("T")
+
+Fetch: TypeAlias = Callable[[int, int], Awaitable[bytes | None]]
+"""Returns bytes ``[start, stop)`` of one payload, None where it is gone."""
 
 
-async def read_rows(
-    record: Record,
-    fetch: Callable[[int, int], Awaitable[bytes | None]],
-    offset: int,
-    limit: int | None,
-    limits: Limits,
-) -> Page | None:
-    """Return a page of an array or a frame, None where its payload is gone.
+class GoneError(Exception):
+    """A payload is gone, as after a delete elsewhere. Stays within the bank."""
+
+
+async def asked_of(size_bytes: int, fetch: Fetch, ask: Callable[[PartialPayload], T]) -> T:
+    """Return what `ask` makes of a payload, once it was given every range that it misses.
 
     Raises:
-        InvalidArgumentError: As `binary_page`.
-        DamagedPayloadError: It is not what was stored.
+        GoneError: The payload is gone.
     """
-    rows, payload = record.index.rows, PartialPayload(record.index.size_bytes)
-    while rows is not None:
+    payload = PartialPayload(size_bytes)
+    while True:
         try:
-            return binary_page(rows, payload, offset=offset, limit=limit, limits=limits)
+            return ask(payload)
         except MissingRangeError as gap:
             start_byte, stop_byte = gap.start_byte, gap.stop_byte
-        except InvalidArgumentError:
-            raise
-        except ValueError:
-            raise DamagedPayloadError(record.artifact.pointer) from None
         data = await fetch(start_byte, stop_byte)
         if data is None:
-            break
+            raise GoneError
         payload.add(start_byte, data)
-    return None
 
 
 def handed_on(value: object) -> object:

@@ -19,7 +19,7 @@ from typing import (
 
 from ..bank import Bank, StoredValidator, as_found, as_text, fit, fit_stored, parsed
 from ..errors import shown
-from ..records import is_pointer
+from ..records import names_pointer
 from ._schema import POINTER_PATTERN, POINTER_SCHEMA, takes_structure
 from ._slots import Argument, fetch_all
 
@@ -56,7 +56,7 @@ class Parameter:
         """Return whether `value` can go to the function as it is."""
         if type(value) is not self.exact:
             return self.verbatim
-        return type(value) is not str or not is_pointer(value)
+        return type(value) is not str or not names_pointer(value)
 
     def arrived(self, argument: Argument, what: str) -> object:
         """Return an argument, its pointers replaced, as the declared type.

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, Self, TypeAlias, TypeGuard
 
 from ..bank import Bank
-from ..errors import InvalidArgumentError
-from ..records import Pointer, is_pointer
+from ..content import encoded_size
+from ..errors import InvalidArgumentError, UnencodableValueError
+from ..records import Pointer, names_pointer
 
 _REPEATED_BYTES = 32 * 1024 * 1024
 
@@ -17,14 +19,14 @@ _Trail: TypeAlias = "tuple[_Trail, object] | None"
 
 @dataclass(slots=True)
 class Slot:
-    """One place that holds a pointer, in a copy of the argument."""
+    """One place that holds a pointer, or what was meant as one, in a copy of the argument."""
 
     container: Any
     key: Hashable
     trail: "_Trail"
     pointer: str
     found: object = None
-    """What stands behind the pointer, as it was put, once fetched."""
+    """What stands behind the pointer, or what its selector picks of that, once fetched."""
 
     @property
     def path(self) -> tuple[object, ...]:
@@ -40,7 +42,8 @@ class Slot:
 class Argument:
     """One argument; where it holds pointers, a copy of it in which they are replaced.
 
-    Only a whole string that is a pointer counts, nested in lists and dicts to any depth.
+    Only a whole string that names a pointer counts, nested in lists and dicts to any depth; one
+    with ``#`` and no selector behind it too, so that it is refused and not passed on as text.
     The caller's own objects are never changed. Walked with a stack, as a model may nest
     deeper than Python recurses, and each object once, as a host's may contain itself.
     """
@@ -48,7 +51,7 @@ class Argument:
     def __init__(self, value: object) -> None:
         self._root: list[object] = [value]
         self.slots: list[Slot] = []
-        if is_pointer(value):
+        if names_pointer(value):
             self.slots.append(Slot(self._root, 0, None, str(value)))
         elif _holds_pointer(value):
             self._copy()
@@ -74,7 +77,7 @@ class Argument:
                     copies[id(value)] = copy = value.copy()
                     waiting.extend((copy, inner, (trail, inner)) for inner in _keys(copy))
                 container[key] = copies[id(value)]
-            elif is_pointer(value):
+            elif names_pointer(value):
                 self.slots.append(Slot(container, key, trail, str(value)))
 
     async def fetch(self, bank: Bank) -> None:
@@ -105,7 +108,9 @@ async def fetch_all(bank: Bank, arguments: Sequence[Argument]) -> None:
     prefix that nobody registered is no pointer unless something stands behind it.
 
     Raises:
+        InvalidPointerError: What follows the ``#`` of a pointer is no selector.
         UnknownPointerError, ExpiredPointerError: Nothing stands behind a pointer.
+        NothingSelectedError, InvalidQueryError, DeadlineError: As `Bank.get`.
         InvalidArgumentError: Pointers are repeated beyond 32 MiB.
         StoreError: The store failed.
     """
@@ -113,40 +118,85 @@ async def fetch_all(bank: Bank, arguments: Sequence[Argument]) -> None:
         kept = [slot for slot in argument.slots if await _is_ours(bank, slot.pointer)]
         argument.slots = kept
     slots = [slot for argument in arguments for slot in argument.slots]
-    await _check_repeats(bank, slots)
-    unchanging: dict[str, object] = {}
-    for slot in slots:
-        slot.found = unchanging.get(slot.pointer)
-        if slot.found is None:
-            slot.found = await bank.get(slot.pointer)
-        if isinstance(slot.found, str | bytes):
-            unchanging[slot.pointer] = slot.found
+    repeats = await _Repeats.of(bank, slots)
+    async with aclosing(bank.get_each([slot.pointer for slot in slots])) as each:
+        for slot in slots:
+            slot.found = await anext(each)
+            repeats.add(slot)
     for argument in arguments:
         argument.fill(lambda slot: slot.found)
 
 
 async def _is_ours(bank: Bank, pointer: str) -> bool:
-    prefix = Pointer.parse(pointer).prefix
-    return await bank.knows_prefix(prefix) or await bank.find(pointer) is not None
+    whole = _whole(pointer)
+    return await bank.knows_prefix(whole.prefix) or await bank.find(whole) is not None
 
 
-async def _check_repeats(bank: Bank, slots: Sequence[Slot]) -> None:
-    """Refuse a short call that would take much memory: one payload, in many places."""
-    repeated_bytes = 0
-    sizes: dict[str, int] = {}
-    places = Counter(Pointer.parse(slot.pointer).id for slot in slots)
-    for slot in slots:
-        id_ = Pointer.parse(slot.pointer).id
-        if places[id_] > 1 and id_ not in sizes:
-            artifact = await bank.find(slot.pointer)
-            sizes[id_] = 0 if artifact is None else artifact.size_bytes
-            repeated_bytes += sizes[id_] * (places[id_] - 1)
+class _Repeats:
+    """Refuses a short call that would take much memory: one payload, in many places.
+
+    Args:
+        size_bytes: Of those artifacts that are given more than once, by id.
+        left_bytes: How much more the places with selectors may take in all, by id.
+    """
+
+    def __init__(self, size_bytes: dict[str, int], left_bytes: dict[str, int]) -> None:
+        self._size_bytes = size_bytes
+        self._left_bytes = left_bytes
+
+    @classmethod
+    async def of(cls, bank: Bank, slots: Sequence[Slot]) -> Self:
+        """Check what is known before anything is fetched: how large whole payloads are.
+
+        Raises:
+            InvalidArgumentError: They are repeated beyond 32 MiB.
+        """
+        places = Counter(_whole(slot.pointer).id for slot in slots)
+        wholes = Counter(_whole(slot.pointer).id for slot in slots if not _is_part(slot))
+        size_bytes: dict[str, int] = {}
+        for slot in slots:
+            id_ = _whole(slot.pointer).id
+            if places[id_] > 1 and id_ not in size_bytes:
+                artifact = await bank.find(slot.pointer)
+                size_bytes[id_] = 0 if artifact is None else artifact.size_bytes
+        _check_repeated(sum(size * max(0, wholes[id_] - 1) for id_, size in size_bytes.items()))
+        left_bytes = {
+            id_: _REPEATED_BYTES + (0 if wholes[id_] else size) for id_, size in size_bytes.items()
+        }
+        return cls(size_bytes, left_bytes)
+
+    def add(self, slot: Slot) -> None:
+        """Count what one place was given.
+
+        Raises:
+            InvalidArgumentError: Parts of one artifact take 32 MiB more than it does.
+        """
+        id_ = _whole(slot.pointer).id
+        if id_ not in self._left_bytes or not _is_part(slot):
+            return
+        try:
+            part_bytes = encoded_size(slot.found)
+        except UnencodableValueError:  # cells of a frame may hold what JSON has no rule for
+            part_bytes = self._size_bytes[id_]
+        self._left_bytes[id_] -= part_bytes
+        _check_repeated(_REPEATED_BYTES - min(0, self._left_bytes[id_]))
+
+
+def _check_repeated(repeated_bytes: int) -> None:
     if repeated_bytes > _REPEATED_BYTES:
         raise InvalidArgumentError(
             f"the same pointers given again add {repeated_bytes:,} bytes to this call; repeats"
             f" may add {_REPEATED_BYTES:,}",
             "Give each large pointer once in a call.",
         )
+
+
+def _is_part(slot: Slot) -> bool:
+    return "#" in slot.pointer
+
+
+def _whole(text: str) -> Pointer:
+    return Pointer.parse(text.partition("#")[0])
 
 
 def _holds_pointer(value: object) -> bool:
@@ -159,7 +209,7 @@ def _holds_pointer(value: object) -> bool:
         for inner in container.values() if isinstance(container, dict) else container:
             if _is_container(inner):
                 waiting.append(inner)
-            elif is_pointer(inner):
+            elif names_pointer(inner):
                 return True
     return False
 

@@ -8,7 +8,8 @@ from ..content import loads
 from ..errors import CoatcheckError, InvalidArgumentError, shown
 from ._failure import as_failure
 
-_TYPES: Mapping[str, type] = {"string": str, "integer": int}
+_TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool}
+_ASKED = {"string": "a string", "integer": "an integer", "boolean": "true or false"}
 
 Arguments = Mapping[str, Any]
 
@@ -73,11 +74,12 @@ def _checked(
     if missing:
         raise InvalidArgumentError(f"{missing[0]} is required", f"Give {missing[0]}.")
     for name, value in said.items():
-        if not isinstance(value, _TYPES[properties[name]]) or isinstance(value, bool):
-            raise InvalidArgumentError(
-                f"{name} must be {_article(properties[name])}, got {shown(value)}",
-                f"Give {name} as {_article(properties[name])}.",
-            )
+        wanted = _TYPES[properties[name]]
+        # To Python, true and false are integers.
+        if not isinstance(value, wanted) or isinstance(value, bool) is not (wanted is bool):
+            asked = _ASKED[properties[name]]
+            hint = f"Give {name} as {asked}" + (", without quotes." if wanted is bool else ".")
+            raise InvalidArgumentError(f"{name} must be {asked}, got {shown(value)}", hint)
     return said
 
 
@@ -93,7 +95,3 @@ def _parsed(arguments: Arguments | str) -> Mapping[str, Any]:
             "the arguments are not a JSON object", "Pass the arguments by name, as one object."
         )
     return cast("Mapping[str, Any]", given)
-
-
-def _article(type_: str) -> str:
-    return "an integer" if type_ == "integer" else f"a {type_}"

@@ -14,6 +14,7 @@ from ...errors import (
     CoatcheckError,
     ExpiredPointerError,
     InvalidArgumentError,
+    NothingSelectedError,
     StoreError,
     UnknownPointerError,
 )
@@ -38,7 +39,9 @@ Store = Annotated[
 ]
 Scope = Annotated[str, typer.Option("--scope", metavar="NAME", help="Whose artifacts they are.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, errors too.")]
-PointerText = Annotated[str, typer.Argument(metavar="POINTER", help="A pointer, an id or a name.")]
+PointerText = Annotated[
+    str, typer.Argument(metavar="POINTER", help="A pointer, also with #selector; an id or a name.")
+]
 
 
 class Commands(TyperGroup):
@@ -60,7 +63,7 @@ class Commands(TyperGroup):
 
 def exit_code(error: CoatcheckError) -> int:
     """Return 1 where nothing was found, 3 where the store failed, else 2: wrong usage."""
-    if isinstance(error, UnknownPointerError | ExpiredPointerError):
+    if isinstance(error, UnknownPointerError | ExpiredPointerError | NothingSelectedError):
         return NOT_FOUND
     return STORE_FAILED if isinstance(error, StoreError) else USAGE
 

@@ -15,8 +15,9 @@ from ...records import Artifact, Page
 from ...tools import as_failure
 from ._app import LIST_HINT, NOT_FOUND, Json, PointerText, Scope, Store, app, opened, report
 from ._input import STDIN, WatchedEncoding, read_input, type_of
-from ._lines import human_size, listed_line, matches_line, page_line
+from ._lines import kept_line, listed_line, matches_line, page_line
 from ._out import draw, is_terminal, note, printable, terminal_width, write, write_json
+from ._selected import selected
 from ._wire import artifact_wire, matches_wire, page_wire
 
 _LARGE_BYTES = 16 * 1024 * 1024
@@ -60,7 +61,7 @@ def put(
         write_json(artifact_wire(artifact))
         return
     write(f"{artifact.pointer}\n")
-    note(_kept_line(artifact))
+    note(kept_line(artifact))
 
 
 @app.command(name="ls", epilog="Example: coatcheck ls --kind tool-output --limit 5")
@@ -102,9 +103,12 @@ def show(
         bool, typer.Option("--facts", help="What the glimpse is made of, as JSON.")
     ] = False,
 ) -> None:
-    """Show the facts of an artifact, its glimpse and preview, and how to read on."""
+    """Show the facts of an artifact, its glimpse and preview, and how to read on.
+
+    Of a pointer with a selector those of the part that it picks: `show 'art:5b0c…#/items'`.
+    """
     with opened(store, scope) as bank:
-        artifact = _found(bank, pointer)
+        artifact = selected(bank, pointer, _found(bank, pointer))
     if as_facts:
         write_json({} if artifact.glimpse is None else dict(artifact.glimpse.facts))
         return
@@ -124,7 +128,7 @@ def read(
     limit: Annotated[
         int | None, typer.Option(help="How long it is.", show_default="a page")
     ] = None,
-    unit: Annotated[str, typer.Option(help="chars, lines or bytes.")] = "chars",
+    unit: Annotated[str, typer.Option(help="chars, lines, rows or bytes.")] = "chars",
     lines: Annotated[
         str | None, typer.Option(metavar="FIRST-LAST", help="Lines from 1, both included.")
     ] = None,
@@ -133,7 +137,10 @@ def read(
     scope: Scope = "default",
     as_json: Json = False,
 ) -> None:
-    """Read a window of a payload, exactly; a terminal gets it without control sequences."""
+    """Read a window of a payload, exactly; a terminal gets it without control sequences.
+
+    What a selector picks is read like a payload of its own: `read 'art:5b0c…#L10-L20'`.
+    """
     asked = (offset, limit, unit)
     if ((lines is not None or whole) and asked != (0, None, "chars")) or (lines and whole):
         raise InvalidArgumentError(
@@ -162,10 +169,11 @@ def read(
 @app.command(epilog="Example: coatcheck search report timeout --limit 5")
 def search(
     pointer: PointerText,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="1 to 200 characters, literally.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="1 to 200 characters.")],
     *,
     offset: Annotated[int, typer.Option(help="First character to look at, from 0.")] = 0,
     limit: Annotated[int, typer.Option(help="Most matches to show, up to 50.")] = 50,
+    regex: Annotated[bool, typer.Option("--regex", help="TEXT is a pattern.")] = False,
     case_sensitive: Annotated[
         bool, typer.Option("--case-sensitive", help="Compare exactly.")
     ] = False,
@@ -173,15 +181,18 @@ def search(
     scope: Scope = "default",
     as_json: Json = False,
 ) -> None:
-    """Search a payload for literal text: prints line:offset and what stands around it."""
+    """Search a payload for literal text, or a pattern: line:offset and what stands around it."""
+    ignore_case = not case_sensitive
     with opened(store, scope) as bank:
-        found = bank.search(pointer, text, offset, limit, ignore_case=not case_sensitive)
+        found = bank.search(pointer, text, offset, limit, regex=regex, ignore_case=ignore_case)
     if as_json:
         write_json(matches_wire(found))
         return
     from ._show import match_line
 
-    hits = [match_line(match, text, ignore_case=not case_sensitive) for match in found.matches]
+    # How long the hit of a pattern is, nobody told: its start is in the line.
+    needle = "" if regex else text
+    hits = [match_line(match, needle, ignore_case=ignore_case) for match in found.matches]
     if is_terminal():
         draw(*hits)
     else:
@@ -226,14 +237,6 @@ def _progress(size_bytes: int) -> Generator[Callable[[int], object]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("put", total=size_bytes)
         yield lambda taken: progress.advance(task, taken)
-
-
-def _kept_line(artifact: Artifact) -> str:
-    size = f"{human_size(artifact.size_bytes)} ({artifact.size_bytes:,} bytes)"
-    line = f"{size}, {artifact.content_type}"
-    if artifact.glimpse is None:
-        return line
-    return f"{line}: {printable(str(artifact.glimpse)).splitlines()[0]}"
 
 
 def _found(bank: BlockingBank, pointer: str) -> Artifact:

@@ -1,9 +1,10 @@
 """Records as single lines, for a pipe or for standard error; without anything that draws."""
 
-from ...records import Artifact, Matches, Page
-from ._out import one_line
+from ...records import Answer, Artifact, Matches, Page
+from ._out import one_line, printable
 
-_UNITS = {"chars": "characters", "lines": "lines", "bytes": "bytes"}
+_UNITS = {"chars": "characters", "lines": "lines", "rows": "rows", "bytes": "bytes"}
+_LANGUAGES = {"sql": "SQL", "jsonpath": "JSONPath", "jmespath": "JMESPath"}
 
 
 def human_size(size_bytes: int) -> str:
@@ -34,6 +35,15 @@ def listed_line(artifact: Artifact) -> str:
     return "\t".join(one_line(field) for field in fields) + "\n"
 
 
+def kept_line(artifact: Artifact) -> str:
+    """Return what was banked: its size, its type, and the first line of its glimpse."""
+    size = f"{human_size(artifact.size_bytes)} ({artifact.size_bytes:,} bytes)"
+    line = f"{size}, {artifact.content_type}"
+    if artifact.glimpse is None:
+        return line
+    return f"{line}: {printable(str(artifact.glimpse)).splitlines()[0]}"
+
+
 def page_line(page: Page) -> str:
     """Return which window of the whole this is, and how to get the next one.
 
@@ -60,6 +70,8 @@ def page_line(page: Page) -> str:
         # As --lines takes them: from 1, the last one included.
         text = str(page.content)
         start, stop = start + 1, start + text.count("\n") + (not text.endswith("\n"))
+    elif page.unit == "rows":
+        stop = page.total if page.next_offset is None else page.next_offset
     line = f"{name} {start:,}-{stop:,} of {page.total:,}"
     if page.next_offset is not None:
         unit = "" if page.unit == "chars" else f"--unit {page.unit} "
@@ -77,3 +89,11 @@ def matches_line(found: Matches) -> str:
     if found.next_search_offset is None:
         return line
     return f"{line}; next: --offset {found.next_search_offset}"
+
+
+def answer_line(answer: Answer) -> str:
+    """Return as what a query was read, and how much its answer is."""
+    rows = "row" if answer.language == "sql" else "value"
+    return (
+        f"{_LANGUAGES[answer.language]}: {answer.row_count:,} {rows}{'s' * (answer.row_count != 1)}"
+    )

@@ -97,7 +97,7 @@ def facts(artifact: Artifact) -> RenderableType:
 
 
 def match_line(match: Match, needle: str, *, ignore_case: bool) -> Text:
-    """Return a match as one line, the hit marked."""
+    """Return a match as one line, the hit of a needle marked."""
     start = match.offset - match.snippet_offset
     stop = start + _hit_length(match.snippet[start:], needle, ignore_case=ignore_case)
     return Text.assemble(
@@ -110,7 +110,7 @@ def match_line(match: Match, needle: str, *, ignore_case: bool) -> Text:
 
 
 def _hit_length(text: str, needle: str, *, ignore_case: bool) -> int:
-    if not ignore_case:
+    if not ignore_case or not needle:
         return len(needle)
     # One character may fold to three, so the hit can be shorter than what was looked for.
     folded, length = needle.casefold(), 1

@@ -77,7 +77,12 @@ def _numbers(column: Facts) -> str:
         lines.append(f"{_short(column['min'])} … {_short(column.get('max'))}")
     if column.get("mean") is not None:
         lines.append(f"mean {_short(column['mean'])}")
-    counts = {"distinct": "distinct", "nulls": "null", "nonFinite": "non-finite"}
+    counts = {
+        "distinct": "distinct",
+        "nulls": "null",
+        "empty": "empty",
+        "nonFinite": "non-finite",
+    }
     found = [f"{_short(column[key])} {word}" for key, word in counts.items() if column.get(key)]
     return "\n".join([*lines, *found])
 

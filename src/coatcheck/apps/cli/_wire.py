@@ -2,7 +2,7 @@
 
 import base64
 
-from ...records import Artifact, Matches, Page
+from ...records import Answer, Artifact, Matches, Page
 
 
 def artifact_wire(artifact: Artifact) -> dict[str, object]:
@@ -67,3 +67,11 @@ def matches_wire(found: Matches) -> dict[str, object]:
         for match in found.matches
     ]
     return wire
+
+
+def answer_wire(answer: Answer) -> dict[str, object]:
+    """Return the answer of a query: its value, or the facts of the artifact it was banked as."""
+    wire: dict[str, object] = {"language": answer.language, "rowCount": answer.row_count}
+    if answer.artifact is not None:
+        return {**wire, "artifact": artifact_wire(answer.artifact)}
+    return {**wire, "value": answer.value}

@@ -20,7 +20,7 @@ WINDOWS = (128_000, 200_000, 1_000_000)
 """Common sizes of context windows, in tokens."""
 
 _SYSTEM = "You answer questions with tools. Call one at a time."
-_SYSTEM_POINTERS = " Give tools the pointer (art:…) of a large result in its place."
+_SYSTEM_POINTERS = " Give tools large results as art:… or art:…#$[*].id."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

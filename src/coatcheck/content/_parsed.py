@@ -1,0 +1,157 @@
+"""Payloads as plain values: what selectors and queries pick from. Nothing is picked here."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from ._arrays import ARRAY_ROWS, load_array, plain_array
+from ._binary_rows import take_rows
+from ._content_type import names_json
+from ._csv import DELIMITERS, as_object, parse_csv
+from ._index import BLOCK_ROWS, BOM, Index, Rows
+from ._json import loads
+from ._partial import PartialPayload
+from ._row_start import row_pattern, row_start
+from ._tabular import is_tabular_form
+
+_SPACE = " \t\r\n"
+
+# What CPython 3.11 takes for parsed JSON, measured; most of a string is its characters.
+_OBJECT_BYTES = 184
+_ARRAY_BYTES = 64
+_VALUE_BYTES = 56
+_KEY_BYTES = 24
+_ARRAY_GROWTH = 5
+
+
+def is_parsed_as(form: str, content_type: str, index: Index, head: str) -> str | None:
+    """Return as what a payload is parsed, None for text and bytes that have no structure.
+
+    Args:
+        form: As of its `Encoding`.
+        content_type: Of the artifact.
+        index: Of the payload.
+        head: The first characters of it, if it is text.
+
+    Returns:
+        ``json``, the format of its rows (``ndjson``, ``csv``, ``tsv``), or its form where it is
+        an array or a frame. Text that nobody said to be JSON is taken for that where it begins
+        as an object or array.
+    """
+    if is_tabular_form(form):
+        return form
+    if form == "json":
+        return form
+    if index.length_chars is None:
+        return None
+    if index.rows is not None:
+        return index.rows.format
+    begins = head.lstrip("\ufeff" + _SPACE)[:1]
+    return "json" if names_json(content_type) or begins in {"{", "["} else None
+
+
+def parse_payload(payload: bytes, parsed_as: str, rows: Rows | None) -> object:
+    """Return a payload as plain values.
+
+    JSON is its value, NDJSON the list of its values, CSV and TSV a list of objects whose fields
+    are text; a frame is a list of objects, an array nested lists.
+
+    Args:
+        payload: All of it.
+        parsed_as: What `is_parsed_as` says.
+        rows: Of its index.
+
+    Raises:
+        ValueError: It cannot be read so.
+        InvalidArgumentError: The library that it takes is not installed.
+    """
+    if parsed_as == ARRAY_ROWS:
+        return plain_array(load_array(payload))
+    if is_tabular_form(parsed_as) and rows is not None:
+        return take_rows(rows, PartialPayload.of(payload), 0, rows.count)
+    if parsed_as == "json" or rows is None:
+        return loads(payload.removeprefix(BOM))
+    return _parse(payload[rows.starts[0] :], rows) if rows.count else []
+
+
+def rows_span(rows: Rows, size_bytes: int, start: int, stop: int) -> tuple[int, int]:
+    """Return the bytes that hold rows ``[start, stop)`` of text: whole blocks of 1,024 rows."""
+    last = -(-stop // BLOCK_ROWS)
+    end = rows.starts[last] if last < len(rows.starts) else size_bytes
+    return rows.starts[start // BLOCK_ROWS], end
+
+
+def parse_rows(rows: Rows, data: bytes, start: int, stop: int) -> list[object]:
+    """Return rows ``[start, stop)`` as plain values; `data` is what `rows_span` told.
+
+    Raises:
+        ValueError: The payload is damaged.
+    """
+    first = row_start(rows, data, start)
+    passed, end = row_pattern(rows, data).skip(data, stop - start, first)
+    # The last row of a payload needs no end.
+    part = data[first:end] if passed == stop - start else data[first:]
+    return _counted(_parse(part, rows), stop - start)
+
+
+def is_text_rows(rows: Rows) -> bool:
+    """Return whether rows are parts of a text, which an index finds."""
+    return rows.format in {"json", "ndjson", *DELIMITERS}
+
+
+def parse_block(rows: Rows, data: bytes, first: int, stop: int) -> list[object]:
+    """Return the rows of blocks ``[first, stop)`` of 1,024 each; `data` is all of them.
+
+    Raises:
+        ValueError: The payload is damaged.
+    """
+    return _counted(_parse(data, rows), min(stop * BLOCK_ROWS, rows.count) - first * BLOCK_ROWS)
+
+
+def tree_bytes(payload: bytes, parsed_as: str, value: object) -> int:
+    """Return about how much memory a parsed payload takes, rather too much than too little.
+
+    Between 0.5 and 2.5 times what was measured on rows, numbers, texts, and objects of many keys.
+    Objects, lists, values and keys of JSON are counted by their signs, whatever else stands in its
+    texts; tables by their rows and columns, arrays by their bytes.
+    """
+    if parsed_as in {"json", "ndjson"}:
+        return (
+            len(payload)
+            + _OBJECT_BYTES * payload.count(b"{")
+            + _ARRAY_BYTES * payload.count(b"[")
+            + _VALUE_BYTES * payload.count(b",")
+            + _KEY_BYTES * payload.count(b":")
+        )
+    rows = cast("list[dict[str, object]]", value if isinstance(value, list) else [])
+    if parsed_as == ARRAY_ROWS:
+        return _ARRAY_GROWTH * len(payload) + _ARRAY_BYTES * len(rows)
+    return len(payload) + len(rows) * (_OBJECT_BYTES + _VALUE_BYTES * (len(rows[0]) if rows else 0))
+
+
+def _parse(text: bytes, rows: Rows) -> list[object]:
+    """Return all rows of a text that starts with one."""
+    if rows.format in DELIMITERS:
+        records = parse_csv(text.decode("utf-8", "surrogatepass"), rows.format)
+        return [_object(record, rows.columns) for record in records]
+    if rows.format == "ndjson":
+        lines = [line for line in text.split(b"\n") if line and not line.isspace()]
+        text = b",".join(lines)
+    else:
+        # What stands behind the last element is one comma, or the bracket that ends the array.
+        text = text.rstrip()
+        text = text[:-1] if text.endswith((b",", b"]")) else text
+    found = loads(b"[" + text + b"]")
+    return cast("list[object]", found)
+
+
+def _counted(found: list[object], count: int) -> list[object]:
+    if len(found) != count:
+        message = f"{count} rows were indexed, {len(found)} are there"
+        raise ValueError(message)
+    return found
+
+
+def _object(record: Sequence[str], columns: Sequence[str]) -> dict[str, object]:
+    if len(record) == len(columns):
+        return dict(zip(columns, record, strict=True))
+    return as_object(record, columns)
