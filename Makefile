@@ -30,10 +30,10 @@ $(shell rm -f $(VENV)/.uv $(VENV)/.run $(VENV)/.test)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test suite lint format soak corpus bench-core pythons lock clean
+.PHONY: help demo setup test suite lint format soak corpus bench-core bench-tokens pythons lock clean
 
 help: ## print this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' Makefile
 
 $(VENV)/.uv: requirements/uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -92,6 +92,9 @@ corpus: setup ## answer the questions of the corpus, where there is one
 
 bench-core: setup ## measure the core against its limits and rivals
 	$(BIN)/python bench/core.py
+
+bench-tokens: setup ## count the tokens of whole tasks, with pointers and raw
+	$(BIN)/python bench/tasks.py
 
 pythons: setup ## run the tests on each Python from 3.11 on that this machine has
 	$(BIN)/python scripts/pythons.py

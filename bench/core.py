@@ -17,13 +17,27 @@ from calls import importing, pass_through
 from fidelity import FidelitySizes, fidelity
 from kills import kills
 from measure import CLOCKS, Clock, Row, Timer
+from picks import column, lines
 from puts import glimpse_share, puts
-from reads import Banked, banked, searches, windows
+from queries import QuerySizes, queries
+from reads import Banked, banked, regexes, searches, windows
 from rich.console import Console
 from rich.table import Table
 from samples import log_text
+from units import units
 
-PARTS = ("pass-through", "import", "put", "glimpse", "window", "search", "kills", "fidelity")
+PARTS = (
+    "pass-through",
+    "import",
+    "put",
+    "glimpse",
+    "window",
+    "search",
+    "selectors",
+    "query",
+    "kills",
+    "fidelity",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +54,9 @@ class Sizes:
     reads: int
     search_mb: int
     search_rounds: int
+    selector_rows: int
+    selector_rounds: int
+    queries: QuerySizes
     kills: int
     fidelity: FidelitySizes
 
@@ -56,6 +73,9 @@ FULL = Sizes(
     reads=600,
     search_mb=1000,
     search_rounds=5,
+    selector_rows=1_000_000,
+    selector_rounds=5,
+    queries=QuerySizes(rows=1_000_000, rounds=5, quick_rounds=15),
     kills=40,
     fidelity=FidelitySizes(
         rows=1_000_000, text_mb=200, stream_mb=1000, floats=2_000_000, rounds=5, quick_rounds=15
@@ -73,11 +93,17 @@ QUICK = Sizes(
     reads=200,
     search_mb=20,
     search_rounds=5,
+    selector_rows=20_000,
+    selector_rounds=9,
+    queries=QuerySizes(rows=20_000, rounds=5, quick_rounds=5),
     kills=4,
     fidelity=FidelitySizes(
         rows=20_000, text_mb=10, stream_mb=50, floats=200_000, rounds=5, quick_rounds=9
     ),
 )
+
+_SHARE_FOR_REGEX = 8
+"""Of the text that is searched literally: ripgrep takes seconds to list a million hits."""
 
 
 class Bench:
@@ -97,6 +123,8 @@ class Bench:
             "glimpse": lambda: glimpse_share(folder, sizes.glimpse_mb, sizes.glimpse_rows, timer),
             "window": self._windows,
             "search": self._searches,
+            "selectors": self._selectors,
+            "query": lambda: queries(folder / "queries", sizes.queries),
             "kills": lambda: kills(folder / "kills", sizes.kills),
             "fidelity": lambda: fidelity(folder / "fidelity", sizes.fidelity, timer),
         }
@@ -106,17 +134,34 @@ class Bench:
                     yield row
 
     async def _windows(self) -> list[Row]:
-        made = [await self._bank(size, ascii_only=False) for size in self._sizes.windows_mb]
+        sizes = self._sizes
+        made = [await self._bank(size, ascii_only=False) for size in sizes.windows_mb]
         texts = [text for text, _ in made]
         return [
             *(row for _, row in made),
-            *await windows(texts, self._sizes.reads, self._timer),
+            *await windows(texts, sizes.reads, self._timer),
+            *await units(texts, sizes.windows_mb, self._folder, sizes.reads, self._timer),
         ]
 
     async def _searches(self) -> list[Row]:
         size = self._sizes.search_mb
+        rounds = self._sizes.search_rounds
         texts = [(await self._bank(size, ascii_only=only))[0] for only in (True, False)]
-        return await searches(texts, self._sizes.search_rounds, self._timer)
+        found = await searches(texts, rounds, self._timer)
+        del texts
+        size = -(-size // _SHARE_FOR_REGEX)
+        texts = [(await self._bank(size, ascii_only=only))[0] for only in (True, False)]
+        return [*found, *await regexes(texts, rounds, self._timer)]
+
+    async def _selectors(self) -> list[Row]:
+        sizes, timer = self._sizes, self._timer
+        found = [
+            await column(self._folder / "rows", sizes.selector_rows, sizes.selector_rounds, timer)
+        ]
+        for size in sizes.windows_mb:
+            text, _ = await self._bank(size, ascii_only=False)
+            found.append(await lines(text, sizes.reads, timer))
+        return found
 
     async def _bank(self, megabytes: int, *, ascii_only: bool) -> tuple[Banked, Row]:
         name = f"{megabytes:,} MB of {'ASCII' if ascii_only else 'non-ASCII'} text"

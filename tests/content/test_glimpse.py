@@ -13,6 +13,7 @@ from coatcheck.content._glimpse import glimpse
 from coatcheck.content._tokens import estimate_tokens
 from coatcheck.records import Glimpse
 
+NOTHING: dict[str, object] = {}
 LOG = [f"2026-11-30 INFO line {number}" for number in range(1, 20_001)]
 
 
@@ -58,6 +59,24 @@ def test_the_reason_on_the_last_line_is_told_once() -> None:
     assert of(text) == "5,000 lines, 15,013 characters; first error, line 5,000: `FAILED: 3 errors`"
 
 
+def test_the_error_of_a_log_is_told_whole_before_its_last_line_is() -> None:
+    error = "2026-11-30 08:15:23.123 ERROR [billing] charge refused: card expired, order 4815162342"
+    long_lines = [
+        f"2026-11-30 08:15:{at % 60:02}.000 INFO {'worker' * 9} {at}" for at in range(999)
+    ]
+
+    shown = of("\n".join([*long_lines[:700], error, *long_lines[700:]]))
+
+    assert shown.endswith(f"first error, line 701: `{error}`")
+    assert "last line" in of("\n".join(long_lines))
+    assert "last 5 lines" in of("\n".join([error, *long_lines]), budget=400, is_error=True)
+
+
+def test_blanks_that_lay_out_a_page_are_left_out() -> None:
+    assert of("x\n" * 200 + "Page 2" + " " * 90 + "May").endswith("last line: `Page 2 … May`")
+    assert of("x\n" * 200 + "a" + " " * 15 + "b").endswith(f"last line: `a{' ' * 15}b`")
+
+
 def test_the_last_line_is_one_that_is_not_blank() -> None:
     assert of("line\n" * 99 + "the end\n\n  \n").endswith("last line: `the end`")
     assert of("a" + "\n" * 500) == "500 lines, 501 characters; last line: `a`"
@@ -73,6 +92,7 @@ def test_the_last_line_is_one_that_is_not_blank() -> None:
         "Traceback (most recent call last):",
         "java.lang.NullPointerException at x",
         "ValueError: x",
+        "Exception: x",
         "main.c:3: error: x",
         "panic: x",
         "FAILED: x",
@@ -84,7 +104,11 @@ def test_an_error_is_known_by_its_word(line: str, last: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["NO_ERRORS", "error rate 0", "terror: x", "Exceptional", "TERRORS", "FATALITY"]
+    "line",
+    [
+        *("NO_ERRORS", "error rate 0", "terror: x", "Exceptional", "TERRORS", "FATALITY"),
+        *("error:", "  error: \t", "Exception for children under age 18", "no Exceptions"),
+    ],
 )
 def test_an_error_word_within_another_is_none(line: str) -> None:
     assert "error," not in of(lines((7, line)))
@@ -199,10 +223,59 @@ def test_a_value_is_outlined(value: object, shown: str) -> None:
 
 
 def test_keys_beyond_the_budget_are_counted() -> None:
-    value = [{f"key{at}": at for at in range(200)}]
+    value = [{f"key{at}": at if at % 2 else "x" for at in range(200)}]
 
-    assert of(value, budget=60).endswith(", +192 more}")
+    assert of(value, budget=60).endswith(", key5: int, +194 more}")
     assert of(value, budget=12) == "array of 1 object of 200 keys"
+
+
+def test_many_keys_to_the_same_are_told_by_what_they_hold() -> None:
+    texts: dict[str, object] = {f"text number {at}": "…" for at in range(1_000)}
+    routes: dict[str, object] = {f"/v1/{at}": {"get": {"id": at}} for at in range(20)}
+    modules = {f"node_modules/m{at}": {"version": "1"} for at in range(21)}
+
+    assert of(texts) == "object {`text number 0`, +999 more, each str}"
+    assert of({"paths": routes | {"/v1/x": {"put": NOTHING}}}) == (
+        "object {paths: object {`/v1/0`, +20 more, each object {get?: object {id: int}, "
+        "put?: object of 0 keys}}}"
+    )
+    assert of(modules) == (
+        "object {node_modules/m0, node_modules/m1, node_modules/m2, +18 more, "
+        "each object {version: str}}"
+    )
+
+
+def test_few_keys_and_names_of_fields_are_told_one_by_one() -> None:
+    few = {f"m{at}": {"version": "1"} for at in range(20)}
+    fields = {f"f{at}": 1 for at in range(40)}
+    mixed: dict[str, object] = {f"m{at}": NOTHING if at else "x" for at in range(300)}
+
+    for value in (few, fields, mixed):
+        assert "each" not in of(value)
+        assert "m1: object" in of(value) or "f1: int" in of(value)
+
+
+def test_arrays_and_objects_of_one_place_tell_their_range() -> None:
+    value: object = {
+        "a": [[1], [1.5, 2]],
+        "b": [{"c": {"d": 1}}, {"c": NOTHING}, {"c": {"e": 1, "f": 2}}],
+    }
+
+    assert of(value) == (
+        "object {a: array of 2 array of 1-2 float, "
+        "b: array of 3 objects {c: object {d?: int, e?: int, f?: int}}}"
+    )
+    assert "b: array of 3 objects {c: object of 0-2 keys}" in of(value, budget=50)
+
+
+def test_an_outline_opens_all_parts_of_a_level_before_the_next() -> None:
+    deep = {f"k{at}": {"a": {"b": {"c": {"d": at}}}} for at in range(6)}
+
+    shown = of(deep, budget=130)
+
+    assert shown.count("{a: object") == 6
+    assert 0 < shown.count("{b: object") < 6
+    assert estimate_tokens(shown) <= 0.8 * 130
 
 
 def test_long_data_is_named_and_never_shown() -> None:
@@ -313,8 +386,8 @@ def test_facts_are_plain_values_for_programs() -> None:
         "format": "text",
         "lines": 20_000,
         "characters": len(lines((7, "ERROR `x`"), end="\n")),
-        "last_line": LOG[-1],
-        "error": {"line_number": 7, "text": "ERROR `x`"},
+        "lastLine": LOG[-1],
+        "error": {"lineNumber": 7, "text": "ERROR `x`"},
         "levels": {"ERROR": 1, "INFO": 19_999},
         "sampled": False,
     }

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 import unicodedata
 from collections import Counter
 from importlib import import_module
@@ -256,6 +257,45 @@ def test_values_that_stand_out_of_many_are_told() -> None:
     rows = [{"s": "usual" if at % 2 else f"rare{at}"} for at in range(400)]
 
     assert text(rows) == "400 rows, 1 column; s str usual=200 (50%), +200 more"
+
+
+def test_empty_texts_are_counted_as_what_they_are_and_not_as_missing() -> None:
+    rows: list[dict[str, object]] = [
+        {
+            "city": ("Graz", "", "Linz")[at % 3],
+            "n": ("", at)[at % 2],
+            "day": ("2026-01-01", "")[at % 2],
+        }
+        for at in range(60)
+    ]
+    read = facts(as_csv(rows), "text/csv")
+
+    assert text(as_csv(rows), "text/csv").startswith(
+        "60 rows, 3 columns; city str 20 empty, Graz=20 (33%), Linz=20 (33%); n int 30 null, "
+    )
+    assert "; day date 30 empty, 2026-01-01=30 (50%)" in text(as_csv(rows), "text/csv")
+    assert column(read, "city") == {
+        "name": "city",
+        "type": "str",
+        "nulls": 0,
+        "empty": 20,
+        "distinct": 3,
+        "top": [{"value": each, "count": 20, "share": 1 / 3} for each in ("Graz", "", "Linz")],
+    }
+    assert (column(read, "n")["nulls"], column(read, "day")["empty"]) == (30, 30)
+    assert "city str 20 empty, Graz=20" in text(rows)
+    assert text([{"a": "", "b": at} for at in range(9)]).startswith(
+        "9 rows, 2 columns; a str always ``; b int"
+    )
+    assert "a str 1 null, 8 empty; b" in text(
+        [{"a": "" if at else None, "b": at} for at in range(9)]
+    )
+
+
+def test_empty_texts_of_a_sample_are_told_as_a_share() -> None:
+    rows: list[dict[str, object]] = [{"a": "" if at % 2 else f"x{at}"} for at in range(100_001)]
+
+    assert re.search(r"; a str (?:49|5[01])% empty\b", text(rows))
 
 
 def test_a_list_of_values_is_one_column() -> None:

@@ -3,6 +3,7 @@
 import sys
 from array import array
 from collections.abc import Callable
+from itertools import count
 from typing import cast
 
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coatcheck.content import encode
-from coatcheck.content._find import FOLDS_LONGER, UNSETTLED
+from coatcheck.content._find import FOLDS_LONGER, UNSETTLED, AsciiFinder
 from coatcheck.content._index import Index, binary_index
 from coatcheck.content._search import Search
+from coatcheck.content._windows import WINDOW_BYTES
 from coatcheck.errors import InvalidArgumentError
 from coatcheck.records import Matches
 
@@ -143,6 +145,26 @@ def test_calls_from_one_next_offset_to_another_find_each_hit_once(text: str, off
         at = page.next_search_offset
 
     assert offsets == whole
+
+
+@given(
+    needle=st.text(st.sampled_from("sStTfiIkKnjh \u212a"), min_size=1, max_size=3),
+    texts=st.lists(st.text(st.sampled_from(FOLDING + "ẖﬄŉtfnjh" + SURROGATES), max_size=40)),
+)
+def test_a_word_of_ascii_is_found_the_same_after_the_usual_way_was_slow(
+    needle: str, texts: list[str]
+) -> None:
+    seconds = count()
+    finder = AsciiFinder(needle, lambda: float(next(seconds)))
+
+    for text in ["x", "y", "z", *texts]:
+        hits = [
+            hits.span(number)
+            for hits in finder.find(memoryview(bytes_of(text)))
+            for number in range(len(hits))
+        ]
+        places = expected(text, needle, 0, ignore_case=True)
+        assert hits == [(len(bytes_of(text[:a])), len(bytes_of(text[:b]))) for a, b in places]
 
 
 def test_letters_on_which_the_two_foldings_differ_take_the_exact_path() -> None:
@@ -294,8 +316,11 @@ def test_a_hit_beyond_the_first_megabyte_has_its_exact_place(filler: str) -> Non
 
 
 @pytest.mark.parametrize("char", ["a", "é"])
-def test_a_hit_across_the_border_of_two_windows_is_found_once(char: str) -> None:
-    border = 16 * 65_536
+@pytest.mark.parametrize("border_bytes", [512 * 1024, WINDOW_BYTES])
+def test_a_hit_across_the_border_of_two_windows_or_slices_is_found_once(
+    char: str, border_bytes: int
+) -> None:
+    border = border_bytes // len(char.encode())
     text = char * (border - 3) + "needle" + char * 100
 
     for offset in (0, border - 3):
@@ -311,17 +336,27 @@ def test_more_hits_in_a_window_than_are_held_at_once_are_all_counted(*, ignore_c
     assert found.total_matches == 65_536 * 3
 
 
-def test_windows_are_about_a_megabyte_and_cover_the_payload() -> None:
-    payload = b"x" * 3_000_000
+@pytest.mark.parametrize("char", ["x", "é", "漢"])
+def test_windows_are_of_one_size_and_cover_the_payload(char: str) -> None:
+    payload = char.encode() * 7_000_000
     encoding = encode(payload.decode())
     list(encoding.chunks())
 
     windows = list(Search(encoding.index, "needle").windows())
 
-    assert len(windows) == 3
+    assert len(windows) == -(-len(payload) // WINDOW_BYTES)
     assert windows[0][0] == 0
     assert windows[-1][1] == len(payload)
-    assert all(stop - start < 1_060_000 for start, stop in windows)
+    assert all(stop - start < WINDOW_BYTES + 16_384 for start, stop in windows)
+
+
+def test_hits_that_follow_upon_each_other_go_on_from_slice_to_slice() -> None:
+    text = "x" + "ana" * 400_000
+
+    found = search(text, "ANAANA")
+
+    assert found.total_matches == 200_000
+    assert search(text, "ANAANA", 1_200_001 - 12).matches[0].offset == 1_200_001 - 12
 
 
 def test_an_offset_at_or_past_the_end_finds_nothing_and_needs_no_window() -> None:

@@ -77,6 +77,17 @@ def binary_page(
     )
 
 
+def take_rows(rows: Rows, payload: PartialPayload, start: int, stop: int) -> list[object]:
+    """Return rows ``[start, stop)`` of an array or a frame as plain values.
+
+    Raises:
+        MissingRangeError: A range of the payload is needed that is not known.
+        InvalidArgumentError: The library that reads the payload is not installed.
+        ValueError: The payload is damaged.
+    """
+    return _reader(rows, payload).take(start, stop)
+
+
 def _reader(rows: Rows, payload: PartialPayload) -> _Reader:
     if rows.format == ARRAY_ROWS:
         return ArrayRows(payload)

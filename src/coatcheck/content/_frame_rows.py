@@ -98,6 +98,16 @@ def frame_head(value: object, chars: int) -> str:
     return f"[{','.join(rows)}"[:chars] + ("]" if len(rows) == count else "")
 
 
+def shown_columns(names: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the places of a payload's columns, and what they are called in rows.
+
+    An index of pandas that has no name is left out.
+    """
+    shown = [(at, name) for at, name in enumerate(names) if not _INDEX_LEVEL.fullmatch(name)]
+    distinct = _distinct([name for _, name in shown])
+    return [(at, name) for (at, _), name in zip(shown, distinct, strict=True)]
+
+
 def _distinct(names: Sequence[str]) -> list[str]:
     seen: dict[str, int] = {}
     distinct: list[str] = []
@@ -163,11 +173,7 @@ class FrameRows:
         except self._pyarrow.ArrowException as error:
             message = "a damaged Arrow file"
             raise ValueError(message) from error
-        self._shown = [
-            (at, name)
-            for at, name in enumerate(self._file.schema.names)
-            if not _INDEX_LEVEL.fullmatch(name)
-        ]
+        self._shown = shown_columns(self._file.schema.names)
 
     @property
     def least_chars(self) -> int:
@@ -182,7 +188,7 @@ class FrameRows:
         batches = [self._file.get_batch(at) for at in range(first, last + 1)]
         table = self._pyarrow.Table.from_batches(batches)
         table = table.slice(start - first * BATCH_ROWS, stop - start)
-        names = _distinct([name for _, name in self._shown])
+        names = [name for _, name in self._shown]
         cells = [_readable(table.column(at), self._pyarrow) for at, _ in self._shown]
         return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
 

@@ -16,20 +16,24 @@ from ._frame_rows import columns_of, sample_of
 from ._frames import frame_form, frame_shape
 from ._glimpse_array import glimpse_array
 from ._glimpse_blob import glimpse_blob
-from ._glimpse_json import glimpse_json, table_of
-from ._glimpse_table import EXACT_ROWS, SAMPLED_ROWS, glimpse_table, table_of_columns
-from ._glimpse_text import glimpse_text
+from ._glimpse_json import glimpse_json, glimpse_json_bytes, table_of
+from ._glimpse_table import glimpse_table, table_of_columns
+from ._glimpse_text import SEARCHED_HEAD_CHARS, SEARCHED_TAIL_CHARS, glimpse_text
 from ._glimpse_tree import glimpse_tree
+from ._index import skip_chars
 from ._json import dumps, loads
+from ._object_rows import EXACT_ROWS, SAMPLED_ROWS
 from ._preview import visible, whole_clusters
 from ._statistics import parsed, spread
 from ._table import format_of, read_table
 from ._tokens import clip_tokens, estimate_tokens
 
 _MOST_PARSED_BYTES = 256 * 1024 * 1024
-"""Text over this size is not parsed, bytes over it are not decoded, only to glimpse them."""
+"""Text over this size is not parsed only to glimpse it."""
 
 _MOST_EXACT_BYTES = 16 * 1024 * 1024
+_MOST_DECODED_BYTES = 4 * (SEARCHED_HEAD_CHARS + SEARCHED_TAIL_CHARS)
+"""Of longer text only the ends are decoded."""
 
 
 _Rendered = tuple[str, dict[str, object]] | None
@@ -162,10 +166,16 @@ def _of_text(text: str, content_type: str, budget_tokens: int, known: _Known) ->
 
 
 def _of_json(payload: bytes, budget_tokens: int) -> _Rendered:
+    if len(payload) <= _MOST_EXACT_BYTES:
+        return _of_value(loads, payload, budget_tokens)
+    # The look for integers of over 64 bits takes a fifth of the time: of much, a float will do.
+    rendered = glimpse_json_bytes(payload, budget_tokens)
+    return rendered or _of_value(orjson.loads, payload, budget_tokens)
+
+
+def _of_value(parse: Callable[[bytes], object], payload: bytes, budget_tokens: int) -> _Rendered:
     try:
-        # The look for integers of over 64 bits takes a fifth of the time: of much, a float will do.
-        quick = len(payload) > _MOST_EXACT_BYTES
-        value = cast("object", orjson.loads(payload)) if quick else loads(payload)
+        value = parse(payload)
     except ValueError:
         return None
     return glimpse_json(value, budget_tokens)
@@ -199,7 +209,12 @@ def _of_frame(frame: object, budget_tokens: int) -> _Rendered:
 
 
 def _of_bytes(payload: bytes, content_type: str, budget_tokens: int, known: _Known) -> _Rendered:
-    if names_text(content_type) and known.size_bytes <= _MOST_PARSED_BYTES:
+    if not names_text(content_type):
+        return glimpse_blob(payload, content_type, known.size_bytes, budget_tokens)
+    is_counted = known.lines is not None and known.chars is not None
+    if is_counted and len(payload) > _MOST_DECODED_BYTES and format_of(content_type) is None:
+        payload, known = _ends(payload, known)
+    if len(payload) <= _MOST_PARSED_BYTES:
         if names_json(content_type):
             rendered = _of_json(payload, budget_tokens)
             if rendered is not None:
@@ -211,3 +226,11 @@ def _of_bytes(payload: bytes, content_type: str, budget_tokens: int, known: _Kno
         else:
             return _of_text(text, content_type, budget_tokens, known)
     return glimpse_blob(payload, content_type, known.size_bytes, budget_tokens)
+
+
+def _ends(payload: bytes, known: _Known) -> tuple[bytes, _Known]:
+    """Return the head and the tail of a text, in one: of more, no glimpse tells."""
+    head = payload[: skip_chars(payload, SEARCHED_HEAD_CHARS)]
+    start = len(payload) - 4 * SEARCHED_TAIL_CHARS
+    tail = payload[skip_chars(payload, 0, start) :]
+    return head + tail, replace(known, head_length=SEARCHED_HEAD_CHARS)

@@ -58,7 +58,13 @@ def _texts(what: str, facts: dict[str, object]) -> Iterator[str]:
 
 
 def _range_text(facts: dict[str, object], digits: int | None) -> str:
-    return f"{_shown(facts['min'], digits)} to {_shown(facts['max'], digits)}"
+    least, most = facts["min"], facts["max"]
+    of_least = of_most = digits
+    if isinstance(least, float) and isinstance(most, float):
+        # Of the end that is next to nothing beside the other its magnitude is enough.
+        of_least = 1 if abs(least) * 1_000 < abs(most) else digits
+        of_most = 1 if abs(most) * 1_000 < abs(least) else digits
+    return f"{_shown(least, of_least)} to {_shown(most, of_most)}"
 
 
 def _shown(value: object, digits: int | None) -> str:
@@ -67,7 +73,8 @@ def _shown(value: object, digits: int | None) -> str:
         return value if _TIME.fullmatch(value) else quoted(value, _SHOWN_CHARS)
     if isinstance(value, bool) or (isinstance(value, int) and digits is None):
         return written(value)
-    return f"{cast('float', value):.{digits or 3}g}".replace("e+", "e")
+    number = f"{cast('float', value):.{digits or 3}g}"
+    return number.replace("e+", "e").replace("e-0", "e-")
 
 
 def _type_name(dtype: Foreign) -> str:

@@ -37,7 +37,7 @@ def glimpse_blob(
     """
     header = payload[:_HEADER_BYTES]
     kind = next((name for name, magic in _MAGIC if magic.match(header)), None)
-    facts: dict[str, object] = {"format": "blob", "size_bytes": size_bytes}
+    facts: dict[str, object] = {"format": "blob", "sizeBytes": size_bytes}
     size = f"{size_bytes:,} byte{'s' if size_bytes != 1 else ''}"
     texts = [size]
     if kind is None:
@@ -45,7 +45,7 @@ def glimpse_blob(
         name = content_type if _TYPE.fullmatch(content_type) else quoted(content_type, 40)
         texts.insert(0, f"{name}, {size}")
     else:
-        facts["kind"] = kind
+        facts["type"] = kind
         texts.insert(0, f"{kind}, {size}")
         pixels = _pixels(header)
         if pixels is not None:

@@ -3,12 +3,14 @@
 An object that carries rows, as replies of most services do, is outlined and its rows described.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
-from ._glimpse_table import Rows, Table, glimpse_table, table_of_rows, table_of_values
+from ._glimpse_table import Table, glimpse_table, table_of_objects, table_of_values
 from ._glimpse_tree import glimpse_tree, outline_of
+from ._json_blocks import json_blocks
+from ._object_rows import ObjectRows, Rows
 from ._preview import plain, quoted
 from ._tokens import estimate_tokens
 
@@ -54,8 +56,7 @@ def table_of(items: Sequence[object]) -> Table | None:
     if len(items) < _LEAST_NUMBERS:
         return None
     if isinstance(items[0], dict):
-        table = None if len(items) < _LEAST_ROWS else table_of_rows(cast("Rows", items))
-        return _with_insides(table, cast("Rows", items)) if table and table.is_flat else None
+        return _table_of_objects(ObjectRows.of, items) if len(items) >= _LEAST_ROWS else None
     if isinstance(items[0], (list, tuple)):
         return None
     table = table_of_values(items)
@@ -64,8 +65,32 @@ def table_of(items: Sequence[object]) -> Table | None:
     return table if enough and not column.is_nested else None
 
 
-def _with_insides(table: Table, rows: Rows) -> Table:
-    first = rows[:100]
+def glimpse_json_bytes(payload: bytes, budget_tokens: int) -> _Rendered:
+    """Return the glimpse of a JSON array of objects that is read block by block.
+
+    None where it is none, or does not show where its elements end, or an outline says more.
+    """
+    table = _table_of_objects(_read, payload)
+    return None if table is None else glimpse_table(table, budget_tokens)
+
+
+def _read(payload: bytes) -> ObjectRows:
+    found = ObjectRows()
+    for block in json_blocks(payload):
+        found.add(block)
+    return found
+
+
+def _table_of_objects(look: Callable[[Any], ObjectRows], items: object) -> Table | None:
+    try:
+        found = look(items)
+    except (TypeError, ValueError):  # not all are objects
+        return None
+    table = table_of_objects(found)
+    return _with_insides(table, found.first) if table is not None and table.is_flat else None
+
+
+def _with_insides(table: Table, first: Rows) -> Table:
     insides = {
         column.name: outline_of([row[column.name] for row in first if column.name in row], *_INSIDE)
         for column in table.columns

@@ -5,35 +5,19 @@ Detail is added in rounds, the most telling first, to every column alike, while 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
-from operator import itemgetter
-from typing import cast
+from itertools import islice
 
+from ._object_rows import EXACT_ROWS, MOST_COLUMNS, SAMPLED_ROWS, ObjectRows
 from ._preview import quoted
 from ._statistics import STANDS_OUT, Column, describe, spread, written
 from ._tokens import estimate_tokens, weigh_text
-
-EXACT_ROWS = 100_000
-"""Rows up to which all statistics are exact."""
-SAMPLED_ROWS = 20_000
-_BLOCK_ROWS = 65_536
-"""Rows looked at in one loop of C code, so that other threads come to run in between."""
-MOST_COLUMNS = 100
-"""Columns described; all of them are counted."""
-_LEAST_FILLED = 0.2
-"""Below this part of rows times columns that is there, rows are no table."""
 
 PLAIN_NAME = re.compile(r"[A-Za-z_$@][\w.$@/-]{0,39}", re.ASCII)
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_](?:[\w.:/+-]{0,38}[\w+])?", re.ASCII)
 _SHOWN_VALUE_CHARS = 24
 _COLUMNS_SHOWN = (MOST_COLUMNS, 60, 40, 20, 12, 6, 3, 0)
-
-
-Rows = Sequence[Mapping[object, object]]
-_KEYS = cast("Callable[[Mapping[object, object]], Iterable[object]]", dict.keys)
-_VALUES = cast("Callable[[Mapping[object, object]], Iterable[object]]", dict.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,37 +70,19 @@ class Table:
         return 2 * sum(column.is_nested for column in self.columns) <= len(self.columns)
 
 
-def table_of_rows(rows: Rows) -> Table | None:
-    """Return the table of rows that are all dicts, None where they have too little in common.
+def table_of_objects(found: ObjectRows) -> Table | None:
+    """Return the table of rows that are objects, None where they have too little in common.
 
     Number of rows, columns, types and nulls are exact; above 100,000 rows all else is from a
     sample of 20,000 that is the same each time.
     """
-    sampled = len(rows) > EXACT_ROWS
-    sample = [rows[at] for at in spread(len(rows), SAMPLED_ROWS)] if sampled else rows
-    try:
-        names = _names(rows)
-        if names is None:
-            return None
-        seen = _types(rows, names) if sampled else {}
-    except TypeError:  # not all are dicts
+    if not found.are_filled:
         return None
-    columns: list[Column] = []
-    for name in islice(names, MOST_COLUMNS):
-        types = seen.get(name)
-        columns.append(
-            describe(
-                str(name),
-                _values(sample, name),
-                types=None if types is None else types.keys(),
-                nulls=None if types is None else types[type(None)],
-            )
-        )
     return Table(
-        rows=len(rows),
-        column_count=len(names),
-        columns=columns,
-        sampled=len(sample) if sampled else None,
+        rows=found.count,
+        column_count=found.column_count,
+        columns=found.columns(),
+        sampled=found.sampled,
     )
 
 
@@ -243,6 +209,8 @@ def _parts(column: Column, detail: _Detail, *, sampled: bool) -> Iterator[str]:
         yield f"{column.nulls:,} null"
     if detail.nulls and column.non_finite:
         yield f"non-finite {column.non_finite:,}"
+    if detail.nulls and column.empty and not _is_constant(column, sampled=sampled):
+        yield f"{_often(column.empty, column, sampled=sampled)} empty"
     tops = _top(column, detail, sampled=sampled) if detail.top else ""
     if tops:
         yield tops
@@ -251,7 +219,8 @@ def _parts(column: Column, detail: _Detail, *, sampled: bool) -> Iterator[str]:
         yield f"{_value(column.minimum)} to {_value(column.maximum)}"
     if detail.mean and column.mean is not None and column.distinct != 1:
         yield f"mean {written(column.mean)}"
-    if detail.distinct and column.distinct and column.type != "float" and not (sampled or tops):
+    others = (column.distinct or 0) - bool(column.empty)
+    if detail.distinct and others and column.type != "float" and not (sampled or tops):
         all_are = column.distinct == column.values > 1
         yield "all distinct" if all_are else f"{column.distinct:,} distinct"
 
@@ -260,30 +229,42 @@ def _all_told(column: Column, detail: _Detail) -> bool:
     return column.distinct == 1 or (column.is_choice and (column.distinct or 0) <= detail.top)
 
 
+def _is_constant(column: Column, *, sampled: bool) -> bool:
+    return column.distinct == 1 and not (column.nulls or column.non_finite or sampled)
+
+
 def _top(column: Column, detail: _Detail, *, sampled: bool) -> str:
     """Return the most frequent values with how often they come, or in a sample their share."""
     if not column.distinct or not column.top:
         return ""
-    if column.distinct == 1 and not (column.nulls or column.non_finite or sampled):
+    if _is_constant(column, sampled=sampled):
         return f"always {_value(column.top[0][0])}"
+    # How many are empty is told before.
+    present = [each for each in column.top if each[0] != ""]
     if column.is_choice:
-        shown = column.top[: detail.top]
+        shown = present[: detail.top]
     elif detail.shares and column.top[0][1] > max(1, column.values // STANDS_OUT):
         # Some stand out of many.
-        shown = tuple(each for each in column.top[:2] if each[1] * STANDS_OUT > column.values)
+        shown = [each for each in present[:2] if each[1] * STANDS_OUT > column.values]
     else:
         return ""
     told: list[str] = []
     for value, count in shown:
-        share = f"{100 * count / column.values:.0f}%" if count * 100 >= column.values else "<1%"
-        often = share if sampled else f"{count}"
-        told.append(f"{_value(value)}={often}")
+        told.append(f"{_value(value)}={_share(count, column) if sampled else count}")
         if detail.shares and not sampled and column.distinct > 1:
-            told[-1] += f" ({share})"
-    more = column.distinct - len(shown)
-    if more > 0:
+            told[-1] += f" ({_share(count, column)})"
+    more = column.distinct - bool(column.empty) - len(shown)
+    if more > 0 and told:
         told.append(f"+{more:,} more")
     return ", ".join(told)
+
+
+def _often(count: int, column: Column, *, sampled: bool) -> str:
+    return _share(count, column) if sampled else f"{count:,}"
+
+
+def _share(count: int, column: Column) -> str:
+    return f"{100 * count / column.values:.0f}%" if count * 100 >= column.values else "<1%"
 
 
 def _value(value: object) -> str:
@@ -294,55 +275,3 @@ def _value(value: object) -> str:
         if _PLAIN_VALUE.fullmatch(text) or not isinstance(value, str)
         else quoted(text, _SHOWN_VALUE_CHARS)
     )
-
-
-def _blocks(rows: Rows) -> Iterable[Rows]:
-    return (rows[start : start + _BLOCK_ROWS] for start in range(0, len(rows), _BLOCK_ROWS))
-
-
-def _names(rows: Rows) -> Sequence[object] | None:
-    """Return the keys of all rows, in order of appearance; None where most rows lack most.
-
-    Raises:
-        TypeError: A row is no dict.
-    """
-    names = list(_KEYS(rows[0]))
-    if names and all(_are_uniform(block, names) for block in _blocks(rows)):
-        return names
-    found: dict[object, None] = {}
-    filled = 0
-    for block in _blocks(rows):
-        found.update(dict.fromkeys(chain.from_iterable(map(_KEYS, block))))
-        filled += sum(map(len, block))
-    return list(found) if found and filled >= _LEAST_FILLED * len(rows) * len(found) else None
-
-
-def _are_uniform(rows: Rows, names: list[object]) -> bool:
-    """Return whether each row has exactly these keys in this order, a few times quicker than all.
-
-    No row has a key twice, so that keys in a row cannot be shared out among rows differently.
-    """
-    return list(chain.from_iterable(map(_KEYS, rows))) == names * len(rows)
-
-
-def _types(rows: Rows, names: Sequence[object]) -> dict[object, Counter[type]]:
-    """Return how many values of each type a column has, for those that are described."""
-    seen: dict[object, Counter[type]] = {name: Counter() for name in names[:MOST_COLUMNS]}
-    for block in _blocks(rows):
-        if _are_uniform(block, list(names)):
-            # Rows by the types of their values: there are few such, and one look is enough.
-            kinds = map(type, chain.from_iterable(map(_VALUES, block)))
-            for row, count in Counter(zip(*[kinds] * len(names), strict=True)).items():
-                for name, kind in zip(seen, row, strict=False):
-                    seen[name][kind] += count
-        else:
-            for name, counter in seen.items():
-                counter.update(map(type, _values(block, name)))
-    return seen
-
-
-def _values(rows: Rows, name: object) -> list[object]:
-    try:
-        return list(map(itemgetter(name), rows))
-    except KeyError:
-        return [row.get(name) for row in rows]
