@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from ..bank import Bank, BlockingBank, as_text, parsed
-from ..content import loads
+from ..content import Encoding, loads
 from ..errors import InvalidArgumentError
 from ..records import Limits
 from ._handles import BackgroundTool
 from ._mirrored import MirroredTool
-from ._offloader import Offloader
+from ._noted import note_result
+from ._offloader import PLAIN_TYPES, Offloader
 from ._parameters import Parameters
 from ._schema import schema_at, schema_types, widened
 from ._slots import Argument
@@ -53,7 +54,9 @@ class Mirror:
 
         Raises:
             InvalidArgumentError: The text is no JSON object.
+            InvalidPointerError: What follows the ``#`` of a pointer is no selector.
             UnknownPointerError, ExpiredPointerError: Nothing stands behind a pointer.
+            NothingSelectedError, InvalidQueryError, DeadlineError: As `Bank.get`.
             StoreError: The store failed.
         """
         given = _parsed_arguments(arguments) if isinstance(arguments, str) else dict(arguments)
@@ -73,6 +76,7 @@ class Mirror:
         call_id: str | None = None,
         *,
         is_error: bool = False,
+        given: Iterable[object] = (),
     ) -> object:
         """Return a result as the model should see it: itself, or an `Envelope`.
 
@@ -86,13 +90,29 @@ class Mirror:
             call_id: Banks a replay of the same call to the same pointer, and names the
                 artifact ``<tool>_<call id>``.
             is_error: Whether the value is the text of a failure; the envelope says so.
+            given: The arguments of the call, of which the journal keeps the pointers.
         """
-        return await self._offloader.offload(
-            value,
-            tool,
-            call_id,
-            limit_bytes=self.limits.inline_limit(tool),
-            is_error=is_error,
+        journal = self.bank.journal
+        if journal is None:
+            return await self._offloaded(value, tool, call_id, is_error=is_error)
+        shown = await self._offloaded(value, tool, call_id, is_error=is_error)
+        note_result(journal, self.bank, tool, shown, given=given, is_error=is_error)
+        return shown
+
+    async def _offloaded(
+        self, value: object, tool: str | None, call_id: str | None, *, is_error: bool
+    ) -> object:
+        limit_bytes = self.limits.inline_limit(tool)
+        if type(value) not in PLAIN_TYPES:
+            return await self._offloader.offload(
+                value, tool, call_id, limit_bytes=limit_bytes, is_error=is_error
+            )
+        # Most results are small, and nothing has to be waited for.
+        decided = self._offloader.decide(value, tool, limit_bytes)
+        if not isinstance(decided, Encoding):
+            return decided
+        return await self._offloader.keep(
+            value, decided, tool, call_id, limit_bytes=limit_bytes, is_error=is_error
         )
 
     async def offload_turn(self, results: Iterable[tuple[Any, ...]]) -> list[object]:
@@ -110,11 +130,14 @@ class Mirror:
         """
         each = [ToolResult(*result) for result in results]
         shown = [
-            await self.offload(one.value, one.tool, one.call_id, is_error=one.is_error)
+            await self._offloaded(one.value, one.tool, one.call_id, is_error=one.is_error)
             for one in each
         ]
         if self.limits.turn_bytes is not None:
             await fit_turn(self._offloader, each, shown, self.limits.turn_bytes)
+        if self.bank.journal is not None:
+            for one, what in zip(each, shown, strict=True):
+                note_result(self.bank.journal, self.bank, one.tool, what, is_error=one.is_error)
         return shown
 
     def schema(self, json_schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,9 @@ from typing import Any, cast
 from ..bank import Bank, Stream, portal
 from ..content import Encoding
 from ..records import Limits
-from ._offloader import Offloader
+from ._noted import noted
+from ._offloader import PLAIN_TYPES, Offloader
 from ._parameters import Parameters
-
-_PLAIN_TYPES = frozenset({str, bytes, dict, list, int, float, bool, type(None)})
 
 
 class MirroredTool:
@@ -59,8 +58,12 @@ class MirroredTool:
     def mirrored(self) -> Callable[..., Any]:
         """Return the mirrored form: async for an async callable or generator, else sync."""
         if inspect.isasyncgenfunction(self._fn):
-            return self._waiting(awaited(self._fn))
-        return self._waiting(self._fn) if is_async(self._fn) else self._blocking()
+            mirrored = self._waiting(awaited(self._fn))
+        else:
+            mirrored = self._waiting(self._fn) if is_async(self._fn) else self._blocking()
+        if self._bank.journal is not None:
+            mirrored = noted(mirrored, self._bank.journal, self._bank, self.name)
+        return self._dressed(mirrored)
 
     def _waiting(self, function: Callable[..., object]) -> Callable[..., Any]:
         """Return the mirrored form of an async function."""
@@ -80,7 +83,7 @@ class MirroredTool:
                 result = await self._model_output(result)
             return await self._shown(result)
 
-        return self._dressed(mirrored)
+        return mirrored
 
     def _blocking(self) -> Callable[..., Any]:
         """Return the mirrored form of a sync function; it waits on the portal thread."""
@@ -96,7 +99,7 @@ class MirroredTool:
             result = fn(*args, **kwargs)
             if type(result) is str and result.isascii() and len(result) < quick_bytes:
                 return result
-            if type(result) not in _PLAIN_TYPES and inspect.isawaitable(result):
+            if type(result) not in PLAIN_TYPES and inspect.isawaitable(result):
                 return self.shown_later(result)
             if self._to_model_output is not None:
                 # In the caller's thread: on the portal's, a sync tool called in it would wait
@@ -112,7 +115,7 @@ class MirroredTool:
                 return decided
             return portal().run(self._kept(result, decided))
 
-        return self._dressed(mirrored)
+        return mirrored
 
     def _decided(self, result: object) -> object:
         return self._offloader.decide(result, self.name, self._limit_bytes, owned=self._owned)
@@ -175,7 +178,7 @@ def awaited(fn: Callable[..., object]) -> Callable[..., object]:
 
 
 def _is_stream(result: object) -> bool:
-    return type(result) not in _PLAIN_TYPES and Stream.of(result, is_result=True) is not None
+    return type(result) not in PLAIN_TYPES and Stream.of(result, is_result=True) is not None
 
 
 async def _awaited(result: Awaitable[object]) -> object:

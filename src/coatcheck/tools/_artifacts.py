@@ -6,6 +6,7 @@ from ..bank import Bank
 from ..content import dumps, visible
 from ..errors import UnknownPointerError, shown
 from ..records import Artifact
+from ._noted import journaled
 from ._retrieve import page_reply
 from ._tool import Arguments, Tool, tool
 
@@ -48,7 +49,7 @@ def artifact_tools(bank: Bank) -> list[Tool]:
                     break
         return dumps(listed).decode()
 
-    return [
+    tools = [
         tool(
             "storeArtifact",
             "Bank text under a name; JSON-encode structures. Returns its pointer.",
@@ -65,6 +66,7 @@ def artifact_tools(bank: Bank) -> list[Tool]:
         ),
         tool("listArtifacts", f"List the newest {_LISTED} artifacts.", {}, (), list_artifacts),
     ]
+    return journaled(bank, tools)
 
 
 def _listed(artifact: Artifact) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from ..bank import Bank, Work
 from ..content import dumps, visible
 from ..errors import InvalidArgumentError, shown
+from ._noted import journaled
 from ._tool import Arguments, Tool, tool
 
 _LONGEST_WAIT_MS = 30_000
@@ -31,7 +32,7 @@ def poll_tools(bank: Bank) -> list[Tool]:
         reply = dumps({"status": work.status, **_facts(work, wait_ms)})
         return visible(reply.decode("utf-8", "surrogatepass"))
 
-    return [
+    tools = [
         tool(
             "pollResult",
             f"Get what a handle's work returned; wait up to waitMs ({_LONGEST_WAIT_MS} at most).",
@@ -40,6 +41,7 @@ def poll_tools(bank: Bank) -> list[Tool]:
             poll_result,
         )
     ]
+    return journaled(bank, tools)
 
 
 def _facts(work: Work, wait_ms: int) -> dict[str, object]:
