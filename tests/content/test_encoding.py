@@ -123,11 +123,29 @@ def test_what_a_value_is_follows_from_value_and_given_type(
     assert encoding.extension == extension
 
 
-def test_json_text_over_16_mib_is_not_parsed_to_find_out() -> None:
-    edge = 16 * 1024 * 1024
+def type_after_a_pass(text: str) -> str:
+    encoding = encode(text)
+    for _ in encoding.chunks():
+        pass
+    return encoding.content_type
 
-    assert encode(f'["{"x" * (edge - 4)}"]').content_type == "application/json"
-    assert encode(f'["{"x" * (edge - 3)}"]').content_type == "text/plain"
+
+def test_an_object_in_text_is_parsed_up_to_64_mib_to_find_out() -> None:
+    edge = 64 * 1024 * 1024
+
+    assert type_after_a_pass("{" + " " * (edge - 2) + "}") == "application/json"
+    assert type_after_a_pass("{" + " " * (edge - 1) + "}") == "text/plain"
+
+
+@pytest.mark.parametrize("padding", [-2, -1])
+def test_an_array_in_text_is_known_by_its_rows_where_it_is_long(padding: int) -> None:
+    edge = 1024 * 1024
+    rows = ",".join(f'{{"id":{number}}}' for number in range(1_000))
+    spaces = " " * (edge + padding - len(rows))
+
+    assert type_after_a_pass(f"[{rows}{spaces}]") == "application/json"
+    assert type_after_a_pass(f"[{rows},{spaces}]") == "text/plain"
+    assert type_after_a_pass(f"[{rows}]{spaces}[]") == "text/plain"
 
 
 @pytest.mark.parametrize(

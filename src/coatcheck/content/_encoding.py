@@ -35,8 +35,9 @@ from ._tabular import is_tabular, is_tabular_form, load_tabular, tabular, tabula
 _PIECE_BYTES = 512 * 1024
 """A chunk of a binary payload: still in the processor's cache when the store takes it."""
 
-_LONGEST_PARSED_CHARS = 16 * 1024 * 1024
-"""Longest text that is parsed only to learn whether it is JSON."""
+_PARSED_CHARS = {"{}": 64 * 1024 * 1024, "[]": 1024 * 1024}
+"""Longest object and array in text that is parsed only to learn whether it is JSON. What a longer
+array is, tells the search for its rows; a longer object is text."""
 
 _JSON_SPACE = " \t\n\r"
 _EDGE_CHARS = 1_024
@@ -284,8 +285,8 @@ def encode(value: object, content_type: str | None = None, *, owned: bool = Fals
     Args:
         value: Text, bytes, or plain JSON values.
         content_type: Where None: of bytes ``application/octet-stream``, of JSON values and of
-            text up to 16 MiB that is a JSON object or array ``application/json``, of text that
-            is NDJSON, CSV or TSV throughout the type of that, of other text ``text/plain``, of
+            text that is a JSON array, or an object of up to 64 MiB, ``application/json``, of text
+            that is NDJSON, CSV or TSV throughout the type of that, of other text ``text/plain``, of
             arrays ``application/x-npy``, of frames ``application/vnd.apache.arrow.file``.
         owned: An array is ours now and never changes: no copy is made of it.
 
@@ -296,10 +297,12 @@ def encode(value: object, content_type: str | None = None, *, owned: bool = Fals
         value = str.__str__(value)  # of a subclass, as of a str Enum, the text
         if content_type is not None:
             return Encoding(value, form="text", content_type=content_type, payload=value)
-        if _looks_like_json(value):
+        ends = _ends(value)
+        if ends in {"{}", "[]"} and len(value) <= _PARSED_CHARS[ends] and is_json(value):
             content_type = "application/json"
             return Encoding(value, form="text", content_type=content_type, payload=value)
-        content_type = sniffed_type(value)
+        is_long_array = ends == "[]" and len(value) > _PARSED_CHARS[ends]
+        content_type = "application/json" if is_long_array else sniffed_type(value)
         return Encoding(
             value,
             form="text",
@@ -362,9 +365,7 @@ def _dump(value: object) -> tuple[bytes, Rows | None]:
     return dumps(value), None
 
 
-def _looks_like_json(text: str) -> bool:
-    if len(text) > _LONGEST_PARSED_CHARS:
-        return False
+def _ends(text: str) -> str:
+    """Return the first and last character of a text but for white space."""
     # Slices, as strip() would copy the text whole.
-    ends = text[:_EDGE_CHARS].lstrip(_JSON_SPACE)[:1] + text[-_EDGE_CHARS:].rstrip(_JSON_SPACE)[-1:]
-    return ends in {"{}", "[]"} and is_json(text)
+    return text[:_EDGE_CHARS].lstrip(_JSON_SPACE)[:1] + text[-_EDGE_CHARS:].rstrip(_JSON_SPACE)[-1:]
