@@ -145,7 +145,7 @@ async def _new_bank(store: FileStore) -> AsyncGenerator[Bank, None]:
     bank = Bank(store)
     await asyncio.sleep(_SETTLED_SECONDS)
     yield bank
-    bank.queries.close()
+    bank.end_queries()
 
 
 async def _first(store: FileStore, rounds: int) -> Row:

@@ -46,7 +46,7 @@ SET = Kind("product set", prefix="ps", glimpse=lambda value: f"a set of {len(cas
 async def bank(store: Store) -> AsyncIterator[Bank]:
     bank = Bank(store, kinds=[SET])
     yield bank
-    bank.queries.close()
+    bank.end_queries()
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def quick() -> AsyncIterator[Bank]:
     """Return a bank on a store in memory alone, for what is the same on every store."""
     bank = Bank(MemoryStore(), kinds=[SET])
     yield bank
-    bank.queries.close()
+    bank.end_queries()
 
 
 async def rows_of(bank: Bank, target: Any, sql: str) -> Any:
@@ -501,7 +501,7 @@ async def test_a_store_whose_path_looks_like_a_pattern_is_read(tmp_path: Path) -
     await bank.put(ORDERS, name="orders")
 
     assert await rows_of(bank, "orders", "SELECT * FROM data") == ORDERS
-    bank.queries.close()
+    bank.end_queries()
 
 
 async def test_a_payload_that_is_not_what_was_stored_is_damaged(store: Store) -> None:
@@ -512,7 +512,7 @@ async def test_a_payload_that_is_not_what_was_stored_is_damaged(store: Store) ->
 
     with pytest.raises((DamagedPayloadError, InvalidQueryError)):
         await bank.query("orders", "SELECT * FROM data")
-    bank.queries.close()
+    bank.end_queries()
 
 
 # --- other languages ---
@@ -599,7 +599,7 @@ async def test_an_answer_of_the_inline_limit_is_banked_and_a_smaller_one_is_show
             assert answer.value is None
             assert await bank.get(answer.artifact.pointer) == rows
             assert answer.artifact.size_bytes == size
-        bank.queries.close()
+        bank.end_queries()
 
 
 async def test_an_answer_of_more_tokens_than_a_page_is_banked() -> None:
@@ -608,7 +608,7 @@ async def test_an_answer_of_more_tokens_than_a_page_is_banked() -> None:
 
     assert (await bank.query("rows", "SELECT * FROM data")).artifact is not None
     assert (await bank.query("rows", "SELECT * FROM data LIMIT 5")).artifact is None
-    bank.queries.close()
+    bank.end_queries()
 
 
 async def test_an_answer_with_a_name_is_banked_however_small(quick: Bank) -> None:
@@ -666,7 +666,7 @@ async def test_the_same_query_gives_the_same_artifact(store: Store) -> None:
     ]
     pointers = {answer.artifact.pointer for answer in [first, *others] if answer.artifact}
     assert len(pointers) == 5
-    bank.queries.close()
+    bank.end_queries()
 
 
 async def test_names_of_tables_are_part_of_the_lineage(quick: Bank) -> None:
@@ -733,7 +733,7 @@ async def test_what_has_expired_is_not_answered_and_nothing_derived_lives_longer
     for name in ("orders", "ids"):
         with pytest.raises(ExpiredPointerError):
             await bank.query(name, "SELECT count(*) FROM data")
-    bank.queries.close()
+    bank.end_queries()
 
 
 @pytest.mark.parametrize(
@@ -775,7 +775,7 @@ async def test_the_newest_four_databases_stand_ready(quick: Bank) -> None:
         await quick.put([number], name=f"n{number}")
         assert await rows_of(quick, f"n{number}", "SELECT * FROM data") == [number]
 
-    assert quick.queries.shared.databases.alive_count <= 4
+    assert quick._shared.databases.alive_count <= 4  # noqa: SLF001
 
 
 def test_a_host_without_a_loop_asks_a_blocking_bank(tmp_path: Path) -> None:
@@ -912,3 +912,31 @@ async def test_an_error_of_the_query_is_one_of_ours(quick: Bank) -> None:
     for sql in ("SELECT a::INTEGER FROM data", "SELECT sum(a) FROM data", "SELECT f(a) FROM data"):
         with pytest.raises(CoatcheckError):
             await quick.query("rows", sql)
+
+
+async def test_a_column_that_only_the_end_of_a_long_stream_has_is_there(tmp_path: Path) -> None:
+    bank = Bank(FileStore(tmp_path))
+    rows = ({"a": number} if number < 100_000 else {"late": number} for number in range(100_001))
+    artifact = await bank.put(rows, name="stream")
+    assert artifact.glimpse is not None
+    assert artifact.glimpse.facts["head"] is True
+
+    assert await rows_of(bank, "stream", "SELECT max(late) AS l FROM data") == [{"l": 100_000}]
+    assert await rows_of(bank, "stream", "SELECT * FROM data OFFSET 100000") == [
+        {"a": None, "late": 100_000}
+    ]
+    bank.end_queries()
+
+
+async def test_what_a_glimpse_of_all_rows_tells_is_not_looked_for_again(tmp_path: Path) -> None:
+    bank = Bank(FileStore(tmp_path))
+    rows = [{"a": number} for number in range(100_000)] + [{"a": "x", "late": "end"}]
+    artifact = await bank.put(rows, name="rows")
+    assert artifact.glimpse is not None
+    assert "head" not in artifact.glimpse.facts
+
+    assert await rows_of(bank, "rows", "SELECT * FROM data OFFSET 99999") == [
+        {"a": 99_999, "late": None},
+        {"a": "x", "late": "end"},
+    ]
+    bank.end_queries()

@@ -11,8 +11,7 @@ import pytest
 
 from coatcheck import Bank
 from coatcheck.bank._ask_sql import SqlQueries
-from coatcheck.bank._derived import Asked
-from coatcheck.bank._record import Record
+from coatcheck.bank._derived import Asked, found
 from coatcheck.bank._tables import Tables
 from coatcheck.errors import CoatcheckError, DeadlineError, InvalidQueryError, UnknownPointerError
 from coatcheck.stores import FileStore
@@ -25,7 +24,7 @@ async def bank(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bank]:
     bank = Bank(FileStore(tmp_path_factory.mktemp("store")))
     await bank.put([{"id": number, "name": f"n{number}"} for number in range(100)], name="rows")
     yield bank
-    bank.queries.close()
+    bank.end_queries()
 
 
 async def refusal(bank: Bank, sql: str) -> InvalidQueryError:
@@ -278,16 +277,13 @@ async def test_a_result_that_is_too_large_is_refused(bank: Bank) -> None:
 
 
 async def asked_of(bank: Bank, name: str) -> Asked:
-    async def same(record: Record) -> Record:
-        return record
-
-    return Asked(await bank.queries.reader.found(name, same), None)
+    return await found(bank._lookup, name)  # noqa: SLF001 - as `Bank.query` does
 
 
 def with_bounds(bank: Bank, **bounds: float) -> SqlQueries:
-    queries = bank.queries
-    tables = Tables(queries.shared, queries.reader, queries.selections)
-    return SqlQueries(queries.shared, queries.reader, tables, **bounds)  # type: ignore[arg-type]
+    shared, reader = bank._shared, bank._reader  # noqa: SLF001 - as `Bank.query` does
+    tables = Tables(shared, reader, bank._selections)  # noqa: SLF001
+    return SqlQueries(shared, reader, bank._lookup, tables, **bounds)  # type: ignore[arg-type] # noqa: SLF001
 
 
 async def test_no_message_quotes_what_is_in_the_payload(bank: Bank) -> None:

@@ -28,7 +28,7 @@ BREAKS = ALPHABET + "\n" * 6
 
 
 def timed(node: Node, is_ascii: bool) -> Engine:
-    return TimedEngine(node)
+    return TimedEngine(node, is_ascii=is_ascii)
 
 
 Making = Callable[[Node, bool], Engine]

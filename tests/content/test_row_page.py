@@ -247,3 +247,9 @@ def test_rows_are_named_among_the_units_of_a_table_only() -> None:
 
     with pytest.raises(InvalidArgumentError, match="no rows"):
         Payload({"a": 1}).read()
+
+
+def test_a_lone_surrogate_in_a_table_is_shown_as_it_is() -> None:
+    page = Payload("a,b\n1,x\ud800\n2,y\n", "text/csv").read()
+
+    assert page.content == '[{"a":"1","b":"x\ud800"},{"a":"2","b":"y"}]'

@@ -3,7 +3,6 @@
 import sys
 from array import array
 from collections.abc import Callable
-from itertools import count
 from typing import cast
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coatcheck.content import encode
-from coatcheck.content._find import FOLDS_LONGER, UNSETTLED, AsciiFinder
+from coatcheck.content._find import FOLDS_LONGER, UNSETTLED
 from coatcheck.content._index import Index, binary_index
 from coatcheck.content._search import Search
 from coatcheck.content._windows import WINDOW_BYTES
@@ -145,26 +144,6 @@ def test_calls_from_one_next_offset_to_another_find_each_hit_once(text: str, off
         at = page.next_search_offset
 
     assert offsets == whole
-
-
-@given(
-    needle=st.text(st.sampled_from("sStTfiIkKnjh \u212a"), min_size=1, max_size=3),
-    texts=st.lists(st.text(st.sampled_from(FOLDING + "ẖﬄŉtfnjh" + SURROGATES), max_size=40)),
-)
-def test_a_word_of_ascii_is_found_the_same_after_the_usual_way_was_slow(
-    needle: str, texts: list[str]
-) -> None:
-    seconds = count()
-    finder = AsciiFinder(needle, lambda: float(next(seconds)))
-
-    for text in ["x", "y", "z", *texts]:
-        hits = [
-            hits.span(number)
-            for hits in finder.find(memoryview(bytes_of(text)))
-            for number in range(len(hits))
-        ]
-        places = expected(text, needle, 0, ignore_case=True)
-        assert hits == [(len(bytes_of(text[:a])), len(bytes_of(text[:b]))) for a, b in places]
 
 
 def test_letters_on_which_the_two_foldings_differ_take_the_exact_path() -> None:

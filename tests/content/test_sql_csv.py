@@ -9,19 +9,17 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from coatcheck.content import (
-    CsvLook,
-    CsvSource,
-    EngineError,
-    Loaded,
-    SqlRows,
-    UnreadableError,
-    dump_records,
-    glimpse,
-    load_csv,
-)
+from coatcheck.content import EngineError, SqlRows, glimpse
 from coatcheck.content._csv import CsvRows, extra_name, parse_csv
 from coatcheck.content._index import BOM
+from coatcheck.content.sql import (
+    CsvLook,
+    CsvSource,
+    Loaded,
+    UnreadableError,
+    dump_records,
+    load_csv,
+)
 
 BIG = 20_000_000
 

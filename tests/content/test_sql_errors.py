@@ -2,7 +2,8 @@
 
 import pytest
 
-from coatcheck.content import EngineError, engine_refusal
+from coatcheck.content import EngineError
+from coatcheck.content.sql import engine_refusal
 from coatcheck.errors import CoatcheckError, DeadlineError, InvalidQueryError
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from coatcheck.content import EngineError, JsonSource, Loaded, SqlRows, UnreadableError, load_json
+from coatcheck.content import EngineError, SqlRows
 from coatcheck.content._json import dumps
+from coatcheck.content.sql import JsonSource, Loaded, UnreadableError, load_json
 from coatcheck.errors import InvalidQueryError
 
 BIG = 20_000
@@ -408,6 +409,6 @@ def without_nulls(value: Any) -> Any:
         kept = {key: without_nulls(each) for key, each in members}
         return {key: each for key, each in kept.items() if each not in (None, {})} or None
     if isinstance(value, list):
-        return [without_nulls(each) for each in cast("list[Any]", value)]
+        return list(map(without_nulls, cast("Any", value)))
     # Of 1 and 1.0, and of 1 and True, only the text tells which it is; but 1 may become 1.0.
     return value if isinstance(value, bool | str) or value is None else json.dumps(float(value))

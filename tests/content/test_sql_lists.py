@@ -1,6 +1,6 @@
 """Where the lists of a JSON value lie."""
 
-from coatcheck.content import list_paths
+from coatcheck.content.sql import list_paths
 
 
 def test_the_longest_lists_come_first_and_five_are_told() -> None:

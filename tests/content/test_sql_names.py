@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coatcheck.content import check_names
 from coatcheck.content._sql_names import are_plain, column_names, shown_columns, wanted_keys
 from coatcheck.content._sql_statement import Statement
+from coatcheck.content.sql import check_names
 from coatcheck.errors import InvalidQueryError
 
 LARGE = 10**9

@@ -6,7 +6,8 @@ from typing import Protocol
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from coatcheck.content import LineTable, SqlRows
+from coatcheck.content import SqlRows
+from coatcheck.content.sql import LineTable
 
 
 class Session(Protocol):

@@ -10,16 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 import pytest
 
-from coatcheck.content import (
-    JsonSource,
-    SqlRows,
-    encode,
-    load_frame_file,
-    load_json,
-    write_frame,
-    write_values,
-)
+from coatcheck.content import SqlRows, encode
 from coatcheck.content._json import loads
+from coatcheck.content.sql import JsonSource, load_frame_file, load_json, write_frame, write_values
 
 pd: Any = import_module("pandas")
 pl: Any = import_module("polars")

@@ -1,33 +1,33 @@
 """SQL on artifacts: loads what a statement names, runs it, and joins what comes back."""
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..content import (
-    EngineError,
+from ..content import EngineError, Rows, SqlAnswer
+from ..content.sql import (
     Loaded,
-    Rows,
-    SqlAnswer,
     Statement,
     UnreadableError,
     check_names,
+    check_words,
     engine_refusal,
     refused,
 )
-from ..errors import CoatcheckError
-from ._databases import Database, Prepared, Wanted, spares
-from ._derived import Asked, Result, kept_of_sql
+from ..errors import CoatcheckError, UnknownPointerError, shown
+from ..records import is_id, names_pointer
+from ._databases import Database, Prepared, Wanted
+from ._derived import MOST_BYTES, Asked, Result, found, kept_of_sql
+from ._lookup import Lookup
 from ._reader import Reader
 from ._record import Record
 from ._shared import Shared
 from ._tables import Tables
 from ._threads import in_daemon_thread
+from ._worker import spares
 
 SECONDS = 10.0
-MOST_BYTES = 128 * 1024 * 1024
-"""Most JSON of a result."""
 _MOST_TRIES = 4
 _CHUNK_ROWS = 1_024
 
@@ -38,6 +38,7 @@ class SqlQueries:
     Args:
         shared: What all scopes of the bank share.
         reader: Reads payloads.
+        lookup: Finds the records.
         tables: Prepares them to be loaded.
         seconds: Until a statement is stopped; loading comes on top.
         most_bytes: Most JSON of a result.
@@ -47,6 +48,7 @@ class SqlQueries:
         self,
         shared: Shared,
         reader: Reader,
+        lookup: Lookup,
         tables: Tables,
         *,
         seconds: float = SECONDS,
@@ -56,6 +58,7 @@ class SqlQueries:
         self._seconds = seconds
         self._most_bytes = most_bytes
         self._reader = reader
+        self._lookup = lookup
         self._tables = tables
 
     async def statement(self, sql: str) -> Statement:
@@ -65,10 +68,48 @@ class SqlQueries:
             InvalidQueryError: It may not, or is none.
             InvalidArgumentError: DuckDB is not installed.
         """
+        check_words(sql)
         try:
             return await in_daemon_thread(lambda: self._databases.statement(sql))
         except EngineError as error:
             raise self._refusal(error) from None
+
+    async def tables_of(
+        self, statement: Statement, targets: Mapping[str, Asked]
+    ) -> dict[str, Asked]:
+        """Return what stands behind each table of a statement.
+
+        Raises:
+            InvalidQueryError: One is neither banked nor named.
+            UnknownPointerError, ExpiredPointerError: One is a pointer to nothing.
+        """
+        given = {name.lower(): asked for name, asked in targets.items()}
+        tables: dict[str, Asked] = {}
+        for table in statement.tables:
+            asked = given.get(table.lower())
+            if asked is None:
+                asked = await self._banked(table, targets)
+            twins = [other for other in tables if other.lower() == table.lower()]
+            if twins and tables[twins[0]].key != asked.key:
+                raise refused(
+                    f"{shown(twins[0])} and {shown(table)} are one table in SQL",
+                    "Capitals and small letters are the same there: use their pointers.",
+                )
+            tables[table] = asked
+        return tables
+
+    async def _banked(self, table: str, targets: Iterable[str]) -> Asked:
+        if names_pointer(table) or is_id(table):
+            return await found(self._lookup, table)
+        try:
+            return await found(self._lookup, table)
+        except UnknownPointerError as error:
+            there = ", ".join(targets)
+            hint = f"Here the tables are: {there}. Others are banked, by their pointer or name in "
+            hint += 'double quotes: FROM "art:…".'
+            if error.nearest:
+                hint += f" Nearest: {', '.join(error.nearest)}."
+            raise refused(f"there is no table {shown(table)}", hint) from None
 
     async def run(self, statement: Statement, tables: Mapping[str, Asked]) -> Result:
         """Run a statement.

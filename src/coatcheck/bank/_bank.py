@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from functools import partial
 from typing import TypeVar, overload
 
-from ..content import Encoding, Selector, search_for
+from ..content import Encoding, Selector
 from ..errors import DamagedRecordError, ExpiredPointerError, InvalidArgumentError
 from ..records import Answer, Artifact, Kind, Limits, Matches, Page, Pointer
 from ..stores import Store
@@ -14,7 +14,6 @@ from ._handles import Handles
 from ._journal import Journal
 from ._keys import ScopeKeys
 from ._lookup import Lookup
-from ._query import Queries
 from ._reader import Reader, searched
 from ._record import Record
 from ._select import Selections, is_window, selector_of
@@ -84,8 +83,6 @@ class Bank:
         self._selections = Selections(shared, self._reader)
         self._writer = Writer(shared, scope, scope_keys, self._lookup.record_of)
         self.handles = Handles(shared, scope, scope_keys)
-        reads = self._lookup, self._reader, self._selections
-        self.queries = Queries(shared, scope, reads, self.put)
         self._put_here: dict[str, int] = {}
         self.scope = scope
         self.limits = shared.limits
@@ -293,18 +290,15 @@ class Bank:
         regex: bool = False,
         ignore_case: bool = True,
     ) -> Matches:
-        r"""Return where `needle` stands, literally, as `str.casefold` compares, or as a pattern.
+        """Return where `needle` stands, literally, as `str.casefold` compares, or as a pattern.
 
         Args:
-            pointer_or_name: A pointer, a bare id or a name. What a selector picks is searched
-                like an artifact of its own.
+            pointer_or_name: A pointer, also with a selector, a bare id or a name.
             needle: 1 to 200 characters.
             offset: First character to look at, from 0.
             limit: Most matches to return, 1 or more; above 50 means 50. All are counted.
-            regex: Whether `needle` is a regular expression, as `re` and RE2 both know them. A
-                match lies within one line and is not empty; ``\w``, ``\d``, ``\s`` and ``\b`` are
-                those of Unicode. There are no lookaround and no backreferences. In a line of
-                more than 65,536 bytes a match that is longer may be cut or missed.
+            regex: Whether it is a regular expression, by the rules of ``docs/reading.md``: those
+                that `re` and RE2 share. A match lies within one line.
             ignore_case: False compares exactly.
 
         Raises:
@@ -319,14 +313,11 @@ class Bank:
 
         async def matches(record: Record) -> Matches | None:
             view = await self._selections.view(record, selector=selector)
-            view.check_text()
-            search = search_for(
-                view.index, needle, offset, limit, regex=regex, ignore_case=ignore_case
-            )
-            return await searched(search, view.fetch)
+            return await searched(view, needle, offset, limit, regex=regex, ignore_case=ignore_case)
 
-        recall = selector is None or is_window(selector)
-        return await self._reader.found(text, matches, recall=recall)
+        return await self._reader.found(
+            text, matches, recall=selector is None or is_window(selector)
+        )
 
     async def query(
         self,
@@ -337,16 +328,22 @@ class Bank:
         """Answer a question in SQL (one SELECT), JSONPath (``$…``) or JMESPath.
 
         Args:
-            pointer_or_mapping: The table ``data`` of SQL; or tables by name, in SQL more than one.
+            pointer_or_mapping: The table ``data`` of SQL; or tables by name.
             expression: In SQL other artifacts are tables too, by pointer or name in quotes.
             save_as: A name to bank the answer by, however small; a large one is always banked.
 
         Raises:
-            InvalidQueryError: The query is wrong, asks for what is not allowed, or for too much.
-            DeadlineError: It took longer than 10 seconds.
-            CoatcheckError: As `get`, and as `put` where the answer is banked.
+            CoatcheckError: The query is wrong, or takes too much; and as `get` and `put` raise.
         """
-        return await self.queries.answer(pointer_or_mapping, expression, save_as)
+        from ._query import Queries  # many hosts never need it
+
+        reads = self._lookup, self._reader, self._selections
+        queries = Queries(self._shared, self.scope, reads, self.put)
+        return await queries.answer(pointer_or_mapping, expression, save_as)
+
+    def end_queries(self) -> None:
+        """End the processes that run SQL. The next query starts one again."""
+        self._shared.end_databases()
 
     async def list(self, kind: str | None = None) -> AsyncGenerator[Artifact, None]:
         """Yield the scope's artifacts, newest first, each once; not those that are damaged."""

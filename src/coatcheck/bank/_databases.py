@@ -6,19 +6,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
-from ..content import (
-    EngineError,
-    Loaded,
-    Session,
-    SqlAnswer,
-    Statement,
-    UnreadableError,
-    read_statement,
-)
-from ._worker import Worker
+from ..content import EngineError, Session, SqlAnswer
+from ..content.sql import Loaded, Statement, UnreadableError, read_statement
+from ._worker import Worker, spares
 
 _MOST = 4
 _MOST_BYTES = 1 << 30
@@ -182,7 +174,7 @@ class Databases:
             tree = None
             for database in reversed(databases):
                 tree = tree or database.parse(sql)
-            known = read_statement(tree or spares().parse(sql), sql)
+            known = read_statement(tree or _tree(spares(), sql), sql)
             with self._lock:
                 self._statements[sql] = known
                 while len(self._statements) > _STATEMENTS:
@@ -221,48 +213,5 @@ class Databases:
             self._kept.clear()
 
 
-class Spares:
-    """A process that stands ready, as to start one takes longer than most queries."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._worker: Worker | None = None
-
-    def take(self) -> Worker:
-        """Return a process with an empty database; it is the caller's."""
-        with self._lock:
-            worker, self._worker = self._ready(), None
-        return worker
-
-    def parse(self, sql: str) -> str:
-        """Return the syntax tree of a statement."""
-        with self._lock:
-            self._worker = self._ready()
-            return _tree(self._worker, sql)
-
-    def refill(self) -> None:
-        """Start a process where none stands ready, and wait for nothing."""
-
-        def start() -> None:
-            with self._lock:
-                self._worker = self._ready()
-
-        threading.Thread(target=start, name="coatcheck spare", daemon=True).start()
-
-    def _ready(self) -> Worker:
-        worker = self._worker
-        return worker if worker is not None and worker.is_alive else Worker()
-
-
-def spares() -> Spares:
-    """Return the spare process of this process; a forked child gets its own."""
-    return _spares_of(os.getpid())
-
-
-@cache
-def _spares_of(_process: int) -> Spares:
-    return Spares()
-
-
-def _tree(worker: Worker, sql: str) -> str:
-    return str(worker.run(_TREE, [sql])[0][0])
+def _tree(session: Session, sql: str) -> str:
+    return str(session.run(_TREE, [sql])[0][0])

@@ -10,9 +10,12 @@ from ..errors import DamagedRecordError
 from ..records import Answer, Artifact
 from ._lookup import Lookup
 from ._record import Record
+from ._select import selector_of
 from ._shared import Shared
 from ._threads import work_on
 
+MOST_BYTES = 128 * 1024 * 1024
+"""Most JSON of a result."""
 DERIVED_KIND = "derived"
 """The kind of an answer that is not of the kind of what was asked."""
 _LOOKED_AT = 1_000
@@ -57,6 +60,17 @@ class Asked:
     def key(self) -> str:
         """What tells it from all others, and changes when what is behind the pointer does."""
         return f"{self.record.payload_key}#{'' if self.selector is None else self.selector.text}"
+
+
+async def found(lookup: Lookup, text: str) -> Asked:
+    """Return what stands behind a pointer, an id or a name.
+
+    Raises:
+        UnknownPointerError, ExpiredPointerError: Nothing does.
+        InvalidPointerError, InvalidArgumentError: Its selector is wrong.
+    """
+    selector = selector_of(text)
+    return Asked(await lookup.found(text), selector)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,7 @@ async def open_bank(
         try:
             yield bank
         finally:
-            bank.queries.close()
+            bank.end_queries()
             await bank.handles.stop()
     finally:
         await store.close()

@@ -1,37 +1,38 @@
 """Questions about artifacts: which language they are in, and what they are about."""
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from ..content import (
-    Budget,
-    Statement,
-    check_words,
-    compile_jmespath,
-    compile_jsonpath,
-    dumps,
-    outline,
-    refused,
-)
+from ..content import Budget, compile_jmespath, compile_jsonpath, dumps, outline
 from ..errors import (
     InvalidArgumentError,
     InvalidQueryError,
     NothingSelectedError,
-    UnknownPointerError,
     shown,
 )
-from ..records import Answer, Pointer, is_id, names_pointer
-from ._ask_sql import MOST_BYTES, SqlQueries
-from ._derived import Asked, Derivations, Put, Question, Result, kept_of_path
+from ..records import Answer, Pointer
+from ._derived import (
+    MOST_BYTES,
+    Asked,
+    Derivations,
+    Put,
+    Question,
+    Result,
+    found,
+    kept_of_path,
+)
 from ._keys import LONGEST_NAME, is_name
 from ._lookup import Lookup
 from ._reader import Reader
 from ._record import Record
-from ._select import Selections, selector_of
+from ._select import Selections
 from ._shared import Shared
-from ._tables import Tables
 from ._threads import in_daemon_thread
+
+if TYPE_CHECKING:
+    from ._ask_sql import SqlQueries
 
 _SQL = re.compile(
     r"(?:select|with|from|describe|summarize|pivot|show)[\s(]|\(\s*select\b", re.IGNORECASE
@@ -66,11 +67,10 @@ class Queries:
         self, shared: Shared, scope: str, reads: tuple[Lookup, Reader, Selections], put: Put
     ) -> None:
         lookup, reader, selections = reads
-        self.shared = shared
-        self.reader = reader
-        self.selections = selections
+        self._shared = shared
+        self._reader = reader
+        self._selections = selections
         self._lookup = lookup
-        self._sql = SqlQueries(shared, reader, Tables(shared, reader, selections))
         self._derivations = Derivations(shared, scope, lookup, put)
 
     async def answer(
@@ -84,15 +84,15 @@ class Queries:
         is_named = isinstance(target, Mapping)
         texts = _texts(target) if isinstance(target, Mapping) else {"data": str(target)}
         language = language_of(expression)
-        statement: Statement | None = None
-        if language == "sql":
-            check_words(expression)
-            statement = await self._sql.statement(expression)
-        elif len(texts) != 1:
+        sql = self._asks_sql() if language == "sql" else None
+        statement = None if sql is None else await sql.statement(expression)
+        if sql is None and len(texts) != 1:
             reason = f"it asks one artifact, and there are {len(texts)}"
             raise InvalidQueryError(language, reason, "Ask in SQL, where each is a table.")
-        targets = {name: await self._found(text) for name, text in texts.items()}
-        tables = targets if statement is None else await self._tables_of(statement, targets)
+        targets = {name: await found(self._lookup, text) for name, text in texts.items()}
+        tables: Mapping[str, Asked] = targets
+        if sql is not None and statement is not None:
+            tables = await sql.tables_of(statement, targets)
         question = Question(
             language=language,
             expression=expression,
@@ -103,57 +103,24 @@ class Queries:
         )
 
         async def run() -> Result:
-            if statement is not None:
-                return await self._sql.run(statement, tables)
+            if sql is not None and statement is not None:
+                return await sql.run(statement, tables)
             (asked,) = targets.values()
             return await self._by_path(language, expression.strip(), asked)
 
         return await self._derivations.answer(question, run)
 
-    def close(self) -> None:
-        """End what runs SQL. The next query starts it again."""
-        self.shared.databases.close()
+    def _asks_sql(self) -> "SqlQueries":
+        from ._worker import spares
 
-    async def _found(self, text: str) -> Asked:
-        selector = selector_of(text)
-        return Asked(await self._lookup.found(text), selector)
+        if "coatcheck.bank._ask_sql" not in sys.modules:
+            # While a process starts, there is time to import what else it takes.
+            spares().refill()
+        from ._ask_sql import SqlQueries
+        from ._tables import Tables
 
-    async def _tables_of(
-        self, statement: Statement, targets: Mapping[str, Asked]
-    ) -> dict[str, Asked]:
-        """Return what stands behind each table of a statement.
-
-        Raises:
-            InvalidQueryError: One is neither banked nor named.
-            UnknownPointerError, ExpiredPointerError: One is a pointer to nothing.
-        """
-        given = {name.lower(): asked for name, asked in targets.items()}
-        tables: dict[str, Asked] = {}
-        for table in statement.tables:
-            asked = given.get(table.lower())
-            if asked is None:
-                asked = await self._banked_table(table, targets)
-            twins = [other for other in tables if other.lower() == table.lower()]
-            if twins and tables[twins[0]].key != asked.key:
-                raise refused(
-                    f"{shown(twins[0])} and {shown(table)} are one table in SQL",
-                    "Capitals and small letters are the same there: use their pointers.",
-                )
-            tables[table] = asked
-        return tables
-
-    async def _banked_table(self, table: str, targets: Iterable[str]) -> Asked:
-        if names_pointer(table) or is_id(table):
-            return await self._found(table)
-        try:
-            return await self._found(table)
-        except UnknownPointerError as error:
-            there = ", ".join(targets)
-            hint = f"Here the tables are: {there}. Others are banked, by their pointer or name in "
-            hint += 'double quotes: FROM "art:…".'
-            if error.nearest:
-                hint += f" Nearest: {', '.join(error.nearest)}."
-            raise refused(f"there is no table {shown(table)}", hint) from None
+        tables = Tables(self._shared, self._reader, self._selections)
+        return SqlQueries(self._shared, self._reader, self._lookup, tables)
 
     async def _by_path(self, language: str, expression: str, asked: Asked) -> Result:
         """Ask in JSONPath or JMESPath."""
@@ -163,15 +130,15 @@ class Queries:
             value = await self._value(record, asked, language)
             return await in_daemon_thread(lambda: _result_of(ask, value, language))
 
-        return await self.reader.found(asked.record.artifact.id, run)
+        return await self._reader.found(asked.record.artifact.id, run)
 
     async def _value(self, record: Record, asked: Asked, language: str) -> object:
         if asked.selector is None:
             try:
-                return await self.selections.tree(record)
+                return await self._selections.tree(record)
             except NothingSelectedError:
                 raise InvalidQueryError(language, _NO_STRUCTURE, _LINES_HINT) from None
-        found = await self.selections.value(record, selector=asked.selector)
+        found = await self._selections.value(record, selector=asked.selector)
         return None if found is None else found[0]
 
 

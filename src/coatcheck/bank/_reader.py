@@ -9,13 +9,13 @@ from typing import TypeVar
 
 from ..content import (
     Index,
-    Windowed,
     binary_page,
     decode,
     digest_of,
     has_binary_rows,
     is_array,
     plan_page,
+    search_for,
 )
 from ..errors import BinaryPayloadError, CoatcheckError, DamagedPayloadError
 from ..records import Limits, Matches, Page
@@ -156,8 +156,10 @@ async def page_of(
         raise DamagedPayloadError(view.pointer) from None
 
 
-async def searched(search: Windowed, fetch: Fetch) -> Matches | None:
-    """Return what a search finds in the windows that `fetch` gives it.
+async def searched(
+    view: View, needle: str, offset: int, limit: int, *, regex: bool, ignore_case: bool
+) -> Matches | None:
+    """Return what a search finds in a view, as `Bank.search`.
 
     For a literal text on the loop, window by window: its engine holds the GIL, so a thread would
     not free the loop any sooner than the pause between two windows does. A regular expression may
@@ -166,8 +168,10 @@ async def searched(search: Windowed, fetch: Fetch) -> Matches | None:
     from anyio import to_thread
     from anyio.lowlevel import checkpoint
 
+    view.check_text()
+    search = search_for(view.index, needle, offset, limit, regex=regex, ignore_case=ignore_case)
     for start_byte, stop_byte in search.windows():
-        data = await fetch(start_byte, stop_byte)
+        data = await view.fetch(start_byte, stop_byte)
         if data is None:
             return None
         if search.leaves_loop:

@@ -4,13 +4,13 @@ import secrets
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from ..content import Encoding, Items, dumps, loads
 from ..errors import StoreFormatError, StoreUnavailableError
 from ..records import Glimpse, Kind, Limits
 from ..stores import Store, SupportsCopy, SupportsCreate, SupportsRange, SupportsStream
 from ._cache import Cache
-from ._databases import Databases
 from ._ids import keyed_id
 from ._journal import Journal
 from ._keys import FORMAT, SECRET, ScopeKeys, kind_key
@@ -18,6 +18,9 @@ from ._running import Running
 from ._source import AwaitedPieces
 from ._stream import Stream
 from ._threads import INLINE_BYTES, in_daemon_thread, work_on
+
+if TYPE_CHECKING:
+    from ._databases import Databases
 
 _READY_BYTES = 1024 * 1024
 _PAUSE_SECONDS = 0.001
@@ -69,7 +72,22 @@ class Shared:
         """Background work of this process, by the key of its handle, while it goes on."""
         self._claimed: set[str] = set()
         self.journal: Journal | None = None
-        self.databases = Databases()
+        self._databases: Databases | None = None
+
+    @property
+    def databases(self) -> "Databases":
+        """What runs SQL; made when it is first asked for."""
+        with self._lock:
+            if self._databases is None:
+                from ._databases import Databases
+
+                self._databases = Databases()
+            return self._databases
+
+    def end_databases(self) -> None:
+        """End what runs SQL. The next query starts it again."""
+        if self._databases is not None:
+            self._databases.close()
 
     def now_ns(self) -> int:
         """Return the clock's time in nanoseconds."""

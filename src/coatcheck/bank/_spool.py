@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from ..content import CsvLook, CsvSource, Rows, dump_records, parse_csv, rows_span
+from ..content import Rows, rows_span
+from ..content.sql import CsvLook, CsvSource, dump_records, parse_csv
 
 PIECE_BYTES = 8 * 1024 * 1024
 """As much of a file is held at once."""

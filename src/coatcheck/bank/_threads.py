@@ -45,7 +45,13 @@ async def in_daemon_thread(work: Callable[[], T]) -> T:
             done.set_exception(error)
 
     threading.Thread(target=run, name="coatcheck work", daemon=True).start()
-    return await asyncio.shield(asyncio.wrap_future(done))
+    waiting = asyncio.wrap_future(done)
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        # What it raises now is nobody's any more, and not to be told as an error of the loop.
+        waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        raise
 
 
 def shielded() -> AbstractContextManager[object]:

@@ -5,9 +5,11 @@ import select
 import struct
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -162,6 +164,50 @@ class Worker:
             parts.append(part)
             size -= len(part)
         return b"".join(parts)
+
+
+class Spares:
+    """A process that stands ready, as to start one takes longer than most queries."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._worker: Worker | None = None
+
+    def take(self) -> Worker:
+        """Return a process with an empty database; it is the caller's."""
+        with self._lock:
+            worker, self._worker = self._ready(), None
+        return worker
+
+    def run(self, sql: str, parameters: Sequence[object] = ()) -> SqlRows:
+        """Run a statement of ours that needs no table, as a `Session` does."""
+        with self._lock:
+            self._worker = self._ready()
+            return self._worker.run(sql, parameters)
+
+    def refill(self) -> None:
+        """Start a process where none stands ready, and wait for nothing."""
+
+        def start() -> None:
+            # Whoever needs it is told.
+            with self._lock, suppress(InvalidArgumentError, OSError):
+                self._worker = self._ready()
+
+        threading.Thread(target=start, name="coatcheck spare", daemon=True).start()
+
+    def _ready(self) -> Worker:
+        worker = self._worker
+        return worker if worker is not None and worker.is_alive else Worker()
+
+
+def spares() -> Spares:
+    """Return the spare process of this process; a forked child gets its own."""
+    return _spares_of(os.getpid())
+
+
+@cache
+def _spares_of(_process: int) -> Spares:
+    return Spares()
 
 
 @cache

@@ -4,7 +4,6 @@ from ._arrays import is_array, read_only
 from ._binary_rows import binary_page, has_binary_rows, take_rows
 from ._budget import Budget
 from ._content_type import check_content_type, names_json, names_text, type_of_name
-from ._csv import parse_csv
 from ._encoding import Encoding, decode, digest_of, encode, encoded_size, weigh
 from ._frames import as_live, is_live_class
 from ._glimpse import glimpse, host_glimpse
@@ -24,29 +23,16 @@ from ._row_paths import EachRow, pick_of_row, single_row
 from ._search import search_for
 from ._section import PieceIndexer, Section, chars_section, lines_section, section_page
 from ._selector import Selector, parse_selector
-from ._sql_csv import CsvLook, CsvSource, dump_records, load_csv
-from ._sql_errors import engine_refusal
-from ._sql_json import JsonSource, UnreadableError, load_json
-from ._sql_lists import list_paths
-from ._sql_names import check_names
 from ._sql_session import MEMORY_EXIT, WORKER, EngineError, Session, SqlAnswer, SqlRows
-from ._sql_statement import Statement, check_words, read_statement, refused
-from ._sql_text import LineTable
-from ._sql_types import Loaded
-from ._sql_values import Written, WrittenFrame, load_frame_file, write_frame, write_values
 from ._stream import PIECE_BYTES, Items, StreamEncoding
-from ._table import has_header
 from ._tabular import is_tabular, is_tabular_form, plain_rows, text_bound
 from ._tokens import clip_tokens, estimate_tokens
-from ._windows import Windowed
 
 __all__ = [
     "MEMORY_EXIT",
     "PIECE_BYTES",
     "WORKER",
     "Budget",
-    "CsvLook",
-    "CsvSource",
     "EachRow",
     "Encoding",
     "EngineError",
@@ -54,9 +40,6 @@ __all__ = [
     "Items",
     "JmesPath",
     "JsonPath",
-    "JsonSource",
-    "LineTable",
-    "Loaded",
     "MissingRangeError",
     "PagePlan",
     "PartialPayload",
@@ -67,32 +50,22 @@ __all__ = [
     "Session",
     "SqlAnswer",
     "SqlRows",
-    "Statement",
     "StreamEncoding",
-    "UnreadableError",
-    "Windowed",
-    "Written",
-    "WrittenFrame",
     "as_live",
     "binary_page",
     "chars_section",
     "check_content_type",
-    "check_names",
-    "check_words",
     "clip_tokens",
     "compile_jmespath",
     "compile_jsonpath",
     "decode",
     "digest_of",
-    "dump_records",
     "dumps",
     "encode",
     "encoded_size",
-    "engine_refusal",
     "estimate_tokens",
     "glimpse",
     "has_binary_rows",
-    "has_header",
     "has_surrogates",
     "head_chars",
     "host_glimpse",
@@ -103,16 +76,11 @@ __all__ = [
     "is_tabular",
     "is_tabular_form",
     "lines_section",
-    "list_paths",
-    "load_csv",
-    "load_frame_file",
-    "load_json",
     "loads",
     "names_json",
     "names_text",
     "outline",
     "own",
-    "parse_csv",
     "parse_payload",
     "parse_rows",
     "parse_selector",
@@ -122,8 +90,6 @@ __all__ = [
     "plan_page",
     "preview",
     "read_only",
-    "read_statement",
-    "refused",
     "resolve_pointer",
     "rows_span",
     "search_for",
@@ -137,6 +103,4 @@ __all__ = [
     "type_of_name",
     "visible",
     "weigh",
-    "write_frame",
-    "write_values",
 ]

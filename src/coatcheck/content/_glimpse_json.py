@@ -43,9 +43,13 @@ def glimpse_json(value: object, budget_tokens: int, *, row_count: int | None = N
         if count > len(items):
             label = None if table.label is None else f"array of {count:,}"
             table = replace(table, rows=count, sampled=table.sampled or len(items), label=label)
-        if table.label is None:
-            return glimpse_table(table, budget_tokens)
-        return _glimpse_list(table, budget_tokens)
+        if table.label is not None:
+            return _glimpse_list(table, budget_tokens)
+        rendered = glimpse_table(table, budget_tokens)
+        if rendered is not None and count > len(items):
+            # Other rows may have other columns, and values of other types.
+            rendered[1]["head"] = True
+        return rendered
     if isinstance(value, dict):
         return _glimpse_object(cast("Mapping[str, object]", value), budget_tokens)
     return None

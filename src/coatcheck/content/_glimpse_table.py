@@ -123,9 +123,10 @@ def table_of_values(values: Sequence[object]) -> Table:
 def glimpse_table(table: Table, budget_tokens: int) -> tuple[str, dict[str, object]] | None:
     """Return the glimpse of a table and its facts, None where the budget holds not even the size.
 
-    Facts: ``rows``, ``columnCount``, ``sampled`` (rows of the sample, else false), and
-    ``columns``: for each its name, type, nulls, and where it has them nonFinite, min, max, mean,
-    distinct, and top: value, count and share of the values that are not null.
+    Facts: ``rows``, ``columnCount``, ``sampled`` (rows of the sample, else false), ``head`` (true
+    where only the first rows were looked at: of a stream), and ``columns``: for each its name,
+    type, nulls, and where it has them nonFinite, min, max, mean, distinct, and top: value, count
+    and share of the values that are not null.
     """
     facts: dict[str, object] = {
         "format": "table",

@@ -230,7 +230,7 @@ def engine_for(node: Node, is_ascii: bool) -> Engine:  # noqa: FBT001 - so engin
     except ImportError:
         from ._regex_timed import TimedEngine
 
-        return TimedEngine(node)
+        return TimedEngine(node, is_ascii=is_ascii)
     if has_borders(node) and not is_ascii:
         return BorderedRe2Engine(node)
     return Re2Engine(node, is_ascii=is_ascii)

@@ -10,18 +10,21 @@ from ._regex_tree import Node, write
 
 
 class TimedEngine:
-    """Finds by `regex`, in decoded text."""
+    """Finds by `regex`, in decoded text.
 
-    def __init__(self, node: Node) -> None:
+    Args:
+        node: The pattern.
+        is_ascii: Whether all texts to come are ASCII.
+    """
+
+    def __init__(self, node: Node, *, is_ascii: bool) -> None:
         import regex
 
-        word = WORD.write(write_python)
-        edges = {
-            "^": "^",
-            "$": r"(?:\r?(?=\n))",
-            "b": f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))",
-            "B": f"(?:(?<={word})(?={word})|(?<!{word})(?!{word}))",
-        }
+        edges = {"^": "^", "$": r"(?:\r?(?=\n))", "b": r"\b", "B": r"\B"}
+        if not is_ascii:  # else what it takes for a word is what we do
+            word = WORD.write(write_python)
+            edges["b"] = f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))"
+            edges["B"] = f"(?:(?<={word})(?={word})|(?<!{word})(?!{word}))"
         source = write(node, lambda chars: chars.write(write_python), edges)
         self._program = regex.compile(source, regex.MULTILINE)
 
