@@ -3,17 +3,24 @@
 from ._bank import Bank
 from ._blocking import BlockingBank
 from ._handles import Handles, Work
+from ._journal import TOOL, Call, Journal, parse_call, read_journal
 from ._keys import is_name
 from ._open import open_bank, store_at
+from ._savings import Lineage, Savings, lineage, savings, total
 from ._stored import StoredValidator
 from ._stream import Stream
 from ._threads import in_daemon_thread, portal, work_on
 from ._typed import as_found, as_text, fit, fit_stored, parsed
 
 __all__ = [
+    "TOOL",
     "Bank",
     "BlockingBank",
+    "Call",
     "Handles",
+    "Journal",
+    "Lineage",
+    "Savings",
     "StoredValidator",
     "Stream",
     "Work",
@@ -23,9 +30,14 @@ __all__ = [
     "fit_stored",
     "in_daemon_thread",
     "is_name",
+    "lineage",
     "open_bank",
+    "parse_call",
     "parsed",
     "portal",
+    "read_journal",
+    "savings",
     "store_at",
+    "total",
     "work_on",
 ]

@@ -1,9 +1,9 @@
 """The whole program: the application, with every command added."""
 
-from . import _commands, _demo_command
+from . import _commands, _demo_command, _journal_commands
 from ._app import app
 
 __all__ = ["app", "commands"]
 
-commands = (_commands, _demo_command)
+commands = (_commands, _demo_command, _journal_commands)
 """Their import adds what they hold to `app`."""

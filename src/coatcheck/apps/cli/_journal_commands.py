@@ -1,0 +1,169 @@
+"""What a journal says: what it adds up to, and its calls as they come."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...bank import TOOL, Call, Savings, lineage, parse_call, read_journal, savings, total
+from ...errors import InvalidArgumentError
+from ...records import is_pointer
+from ._app import Json, app
+from ._lines import human_size
+from ._out import draw, is_terminal, note, one_line, write, write_json
+
+_PAUSE_SECONDS = 0.2
+
+JournalFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--journal",
+        envvar="COATCHECK_JOURNAL",
+        metavar="FILE",
+        help="The journal of a host.",
+        show_default="journal.jsonl in your state folder",
+    ),
+]
+Run = Annotated[str | None, typer.Option("--run", metavar="NAME", help="Only calls of this run.")]
+
+
+@app.command(epilog="Example: coatcheck stats --journal calls.jsonl")
+def stats(*, journal: JournalFile = None, run: Run = None, as_json: Json = False) -> None:
+    """Show per tool and run what was kept out of the context, and what that cost."""
+    calls = [call for call in _calls(journal) if run is None or call.run == run]
+    each, whole = savings(calls), total(calls)
+    if as_json:
+        write_json({"tools": [_wire(one) for one in each], "total": _wire(whole)})
+    elif not is_terminal():
+        write("".join(_stats_line(one) for one in each))
+    else:
+        from ._show_journal import savings_table
+
+        draw(savings_table(each, whole))
+    note(
+        f"{whole.calls:,} calls, {whole.banked:,} of them banked; about "
+        f"{whole.kept_out_tokens:,} tokens kept out, each text counted once"
+    )
+
+
+@app.command(epilog="Example: coatcheck log --follow")
+def log(
+    pointer: Annotated[
+        str | None, typer.Argument(metavar="[POINTER]", help="Only calls that touch it.")
+    ] = None,
+    *,
+    journal: JournalFile = None,
+    run: Run = None,
+    limit: Annotated[int, typer.Option(min=1, help="The most to show, of the newest.")] = 20,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on as calls come.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the newest calls; of one pointer where it came from, and where it went."""
+    if pointer is not None and not is_pointer(pointer):
+        raise InvalidArgumentError(f"{pointer!r} is no pointer", "`coatcheck ls` lists pointers.")
+    whole = None if pointer is None else pointer.partition("#")[0]
+    file = _file(journal)
+    seen = file.stat().st_size
+    chosen = [call for call in read_journal(file) if _touches(call, whole, run)]
+    for call in chosen[-limit:]:
+        _show(call, as_json=as_json)
+    if whole is not None and not as_json:
+        derived = lineage(chosen, whole).derived_into
+        note(f"made of it: {', '.join(derived)}" if derived else "nothing was made of it")
+    if follow:
+        for call in _followed(file, seen):
+            if _touches(call, whole, run):
+                _show(call, as_json=as_json)
+
+
+def _file(journal: Path | None) -> Path:
+    """Return the journal's file.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
+    from platformdirs import user_state_path
+
+    file = journal or user_state_path("coatcheck") / "journal.jsonl"
+    if not file.is_file():
+        raise InvalidArgumentError(
+            f"there is no journal at {str(file)!r}",
+            "A host opens one: open_bank(…, journal=FILE). --journal names another.",
+        )
+    return file
+
+
+def _calls(journal: Path | None) -> Iterator[Call]:
+    return read_journal(_file(journal))
+
+
+def _touches(call: Call, pointer: str | None, run: str | None) -> bool:
+    if run is not None and call.run != run:
+        return False
+    pointers = (*call.pointers_in, *call.pointers_out)
+    return pointer is None or any(each.partition("#")[0] == pointer for each in pointers)
+
+
+def _followed(file: Path, start_byte: int) -> Iterator[Call]:
+    """Yield calls as they are written, until the reader has enough and presses Ctrl-C."""
+    begun = b""
+    with file.open("rb") as lines, suppress(KeyboardInterrupt):
+        lines.seek(start_byte)
+        while True:
+            text = begun + lines.read()
+            *whole, begun = text.split(b"\n")
+            yield from filter(None, map(parse_call, whole))
+            if not whole:
+                time.sleep(_PAUSE_SECONDS)
+
+
+def _show(call: Call, *, as_json: bool) -> None:
+    if as_json:
+        write(json.dumps(asdict(call), ensure_ascii=False) + "\n")
+        return
+    write(_call_line(call))
+
+
+def _call_line(call: Call) -> str:
+    at = datetime.fromtimestamp(call.at_ns / 1_000_000_000, UTC).isoformat(timespec="seconds")
+    what = one_line(call.tool or "-") if call.verb == TOOL else f"{call.tool} {call.verb}"
+    given = " ".join(call.pointers_in)
+    banked = " ".join(call.pointers_out)
+    fields = [
+        at,
+        one_line(call.run or "-"),
+        what + (" FAILED" if call.is_error else ""),
+        human_size(call.size_bytes),
+        f"{call.tokens:,} → {call.shown_tokens:,} tokens",
+        f"{given} → {banked}" if given or banked else "",
+    ]
+    return "\t".join(map(one_line, fields)).rstrip() + "\n"
+
+
+def _stats_line(one: Savings) -> str:
+    numbers = (one.calls, one.banked, one.size_bytes, one.result_tokens, one.shown_tokens)
+    kept = (one.read_back_tokens, one.schema_tokens, one.kept_out_tokens)
+    names = (one_line(one.tool or "-"), one_line(one.run or "-"))
+    return "\t".join([*names, *map(str, (*numbers, *kept))]) + "\n"
+
+
+def _wire(one: Savings) -> dict[str, Any]:
+    return {
+        "tool": one.tool,
+        "run": one.run,
+        "calls": one.calls,
+        "errors": one.errors,
+        "banked": one.banked,
+        "sizeBytes": one.size_bytes,
+        "resultTokens": one.result_tokens,
+        "shownTokens": one.shown_tokens,
+        "readBackTokens": one.read_back_tokens,
+        "schemaTokens": one.schema_tokens,
+        "keptOutTokens": one.kept_out_tokens,
+    }

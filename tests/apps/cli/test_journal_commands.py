@@ -1,0 +1,110 @@
+"""`coatcheck stats` and `coatcheck log`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from .conftest import Run
+
+from coatcheck.bank import Journal
+from coatcheck.testing import ManualClock
+
+A = "art:00000000-0000-4000-8000-00000000000a"
+B = "art:00000000-0000-4000-8000-00000000000b"
+
+
+@pytest.fixture
+def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    file = tmp_path / "calls.jsonl"
+    monkeypatch.setenv("COATCHECK_JOURNAL", str(file))
+    with Journal(file, clock=ManualClock(1_700_000_000)) as opened:
+        opened.note(
+            verb="tool", tool="rows", run="r1", pointers_out=(A,), tokens=9_000, shown_tokens=300
+        )
+        opened.note(
+            verb="query",
+            tool="retrieve_context",
+            run="r1",
+            pointers_in=(f"{A}#/items",),
+            pointers_out=(B,),
+            shown_tokens=200,
+        )
+        opened.note(verb="tool", tool="bad\x1b[2J", run="r2", size_bytes=7, is_error=True)
+    return file
+
+
+def test_stats_add_up_each_tool_and_run(coatcheck: Run, journal: Path) -> None:
+    done = coatcheck("stats", "--json")
+    of_one_run = coatcheck("stats", "--json", "--run", "r2")
+
+    assert [one["keptOutTokens"] for one in done.json["tools"]] == [8_700, 0, -200]
+    assert done.json["total"]["keptOutTokens"] == 8_500
+    assert of_one_run.json["total"]["calls"] == 1
+
+
+def test_stats_in_a_pipe_are_fields_apart_by_tabs(coatcheck: Run, journal: Path) -> None:
+    done = coatcheck("stats")
+
+    assert done.text.splitlines()[0].split("\t") == [
+        *("rows", "r1", "1", "1", "0", "9000", "300", "0", "0", "8700")
+    ]
+    assert "8,500 tokens kept out" in done.err
+    assert "\x1b" not in done.text
+
+
+def test_log_shows_the_newest_calls_with_what_they_were_given_and_banked(
+    coatcheck: Run, journal: Path
+) -> None:
+    done = coatcheck("log", "--limit", "2")
+
+    lines = done.text.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("2023-11-14T22:13:20+00:00\tr1\tretrieve_context query\t")
+    assert lines[0].endswith(f"{A}#/items → {B}")
+    assert "FAILED" in lines[1]
+    assert "\x1b" not in lines[1]
+
+
+def test_log_of_a_pointer_is_its_lineage(coatcheck: Run, journal: Path) -> None:
+    done = coatcheck("log", A)
+    as_json = coatcheck("log", A, "--json")
+
+    assert len(done.text.splitlines()) == 2
+    assert f"made of it: {B}" in done.err
+    assert [json.loads(line)["verb"] for line in as_json.text.splitlines()] == ["tool", "query"]
+    assert "nothing was made of it" in coatcheck("log", B).err
+
+
+def test_log_follows_what_other_processes_note(journal: Path) -> None:
+    command = [sys.executable, "-m", "coatcheck.apps.cli", "log", "--follow", "--limit", "1"]
+    with subprocess.Popen(
+        [*command, "--journal", str(journal)], stdout=subprocess.PIPE, text=True
+    ) as follower:
+        out = follower.stdout
+        assert out is not None
+        first = out.readline()
+        with Journal(journal) as opened:
+            opened.note(verb="tool", tool="later")
+        second = out.readline()
+        follower.terminate()
+
+    assert "FAILED" in first
+    assert "\tlater\t" in second
+
+
+def test_a_journal_that_is_not_there_is_wrong_usage(coatcheck: Run, tmp_path: Path) -> None:
+    missing = coatcheck("stats", "--journal", str(tmp_path / "none"), "--json")
+    no_pointer = coatcheck("log", "report", "--json")
+
+    assert (missing.code, no_pointer.code) == (2, 2)
+    assert "open_bank" in missing.failure["hint"]
+
+
+def test_stats_are_drawn_where_someone_looks(in_terminal: Run, journal: Path) -> None:
+    done = in_terminal("stats", columns=120)
+
+    assert "Kept out" in done.text
+    assert "rows" in done.text
+    assert "█" in done.text
