@@ -23,23 +23,20 @@ from ..errors import (
 from ..records import Artifact, Kind, Limits, Matches, Page, Pointer
 from ..stores import Store
 from ._asked import Asked, encoded
-from ._handles import Handles
-from ._keys import ScopeKeys
-from ._lookup import Lookup
 from ._record import Record
 from ._rows import handed_on, read_rows
+from ._seat import Seat, Seated
 from ._shared import Shared
 from ._stream import Stream
 from ._threads import work_on
 from ._typed import as_declared
-from ._write import Writer
 
 T = TypeVar("T")
 
 _MOST_TRIES = 8
 
 
-class Bank:
+class Bank(Seated):
     """Keeps values whole in a store, within one scope, and gives them back by pointer.
 
     Safe to use from several tasks, threads and event loops at once. The store stays the
@@ -79,20 +76,14 @@ class Bank:
         clock: Callable[[], float] = time.time,
     ) -> None:
         shared = Shared(store, limits=limits or Limits(), kinds=kinds, secret=secret, clock=clock)
-        self._join(shared, scope, None)
+        self._join(Seat(shared), scope, None)
 
-    def _join(self, shared: Shared, scope: str, parent: "Bank | None") -> None:
+    def _join(self, seat: Seat, scope: str, parent: "Bank | None") -> None:
         if not scope:
             raise ValueError("a scope needs a name")
-        self._shared = shared
-        scope_keys = ScopeKeys.of(scope)
-        above = None if parent is None else parent._lookup  # noqa: SLF001 - same class
-        self._lookup: Lookup = Lookup(shared, scope_keys, above)
-        self._writer = Writer(shared, scope, scope_keys, self._lookup.record_of)
-        self.handles = Handles(shared, scope, scope_keys)
+        self._sit(seat, scope, parent)
         self._put_here: dict[str, int] = {}
-        self.scope = scope
-        self.limits = shared.limits
+        self.limits = seat.shared.limits
 
     def scoped(self, scope: str, *, inherit: bool = False) -> "Bank":
         """Return a bank for another scope on the same store.
@@ -102,7 +93,7 @@ class Bank:
             inherit: Whether reads that miss there go on to this bank. Writes never do.
         """
         other = Bank.__new__(Bank)
-        other._join(self._shared, scope, self if inherit else None)  # noqa: SLF001 - same class
+        other._join(self._seat, scope, self if inherit else None)  # noqa: SLF001 - same class
         return other
 
     async def put(

@@ -87,6 +87,8 @@ class Journal:
     ) -> None:
         self.path = Path(path)
         self.dropped = 0
+        self.schemas: dict[str, int] = {}
+        """Estimated tokens of the definitions of our own tools, by name: sent with every call."""
         self._clock = clock
         self._waiting: deque[Call] = deque()
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -103,7 +105,7 @@ class Journal:
         self.close()
 
     def note(self, **facts: Any) -> None:  # noqa: ANN401 - the fields of a `Call`
-        """Queue one call: the fields of a `Call` but for its time."""
+        """Queue one call: the fields of a `Call` but for its time and what `schemas` adds."""
         if self._closed.is_set():
             return
         if self._thread is None or self._process != os.getpid():
@@ -111,7 +113,8 @@ class Journal:
         if len(self._waiting) >= _MOST_WAITING:
             self._waiting.popleft()
             self.dropped += 1
-        self._waiting.append(Call(at_ns=int(self._clock() * 1_000_000_000), **facts))
+        at_ns, schema_tokens = int(self._clock() * 1_000_000_000), sum(self.schemas.values())
+        self._waiting.append(Call(at_ns=at_ns, schema_tokens=schema_tokens, **facts))
 
     def flush(self) -> None:
         """Write what is queued. A disk that refuses loses it: a journal fails no call."""

@@ -2,6 +2,7 @@
 
 from ._file import FileStore
 from ._memory import MemoryStore
+from ._object import ObjectStore
 from ._protocols import (
     Store,
     SupportsBatch,
@@ -10,11 +11,17 @@ from ._protocols import (
     SupportsExpiry,
     SupportsRange,
     SupportsStream,
+    SupportsTtl,
+    SupportsVitals,
+    Vitals,
 )
+from ._redis import RedisStore
 
 __all__ = [
     "FileStore",
     "MemoryStore",
+    "ObjectStore",
+    "RedisStore",
     "Store",
     "SupportsBatch",
     "SupportsCopy",
@@ -22,4 +29,7 @@ __all__ = [
     "SupportsExpiry",
     "SupportsRange",
     "SupportsStream",
+    "SupportsTtl",
+    "SupportsVitals",
+    "Vitals",
 ]

@@ -8,7 +8,8 @@ import anyio.to_thread
 import pytest
 
 from ..stores import Store
-from ._capabilities import EVERY_BYTE, LARGE, CapabilitySuite, are_equal, listing
+from ._capabilities import CapabilitySuite
+from ._lasting import EVERY_BYTE, LARGE, are_equal, listing
 
 _PAYLOADS = (b"", b"x", EVERY_BYTE, "né 🎟".encode(), b"\r\n\0\x1a", LARGE)
 _KEYS = ("k", "s/a%2fb~0c/records/1-2_3.txt", "s/%c3%a9/names/0f/00", "-/~/_/%/0")
