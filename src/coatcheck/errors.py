@@ -241,14 +241,21 @@ class StoreError(CoatcheckError):
 
 
 class StoreUnavailableError(StoreError, OSError):
-    """The backend did not answer, refused, or has no room. Nothing half-written is visible."""
+    """The backend did not answer, refused, or has no room. Nothing half-written is visible.
+
+    Args:
+        reason: Why, in one clause, without any text of the backend's own.
+        unsettled: Whether the backend may still do what it was asked for, as it fell silent: a
+            write may become visible after this, whole.
+    """
 
     code = "store-unavailable"
     hint = "The store is out of reach; try again later."
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, unsettled: bool = False) -> None:
         super().__init__(f"The store is unavailable: {reason}.")
         self.reason = reason
+        self.unsettled = unsettled
 
 
 class StoreFormatError(StoreError, ValueError):

@@ -301,7 +301,7 @@ def test_code_without_a_loop_puts_owned_arrays() -> None:
 class Outage(MemoryStore):
     """Takes nothing."""
 
-    async def put_many(self, payloads: object) -> None:
+    async def put_many(self, *_: object, **__: object) -> bool:
         raise OSError("no room")
 
 

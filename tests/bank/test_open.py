@@ -4,7 +4,7 @@ import pytest
 
 from coatcheck import BlockingBank, open_bank
 from coatcheck.bank import store_at
-from coatcheck.stores import FileStore, MemoryStore
+from coatcheck.stores import FileStore, MemoryStore, RedisStore
 
 
 @pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
@@ -40,12 +40,19 @@ async def test_a_leading_tilde_is_the_users_home(
     assert [folder.name for folder in tmp_path.iterdir()] == ["a"]
 
 
-@pytest.mark.parametrize(
-    "address", ["", "memory", "file", "file:", "memory:x", "redis://localhost", "ftp:x"]
-)
+@pytest.mark.parametrize("address", ["", "memory", "file", "file:", "memory:x", "ftp:x"])
 def test_an_address_without_a_store_is_refused_by_what_there_is(address: str) -> None:
     with pytest.raises(ValueError, match="use memory:, file:DIR or a path"):
         store_at(address)
+
+
+@pytest.mark.parametrize("address", ["redis://h", "rediss://u:p@h:1/2", "unix:///tmp/s?db=1"])
+def test_an_address_of_redis_is_a_redis_store_with_what_it_says(address: str) -> None:
+    separator = "&" if "?" in address else "?"
+    store = store_at(f"{address}{separator}ttl_seconds=60")
+
+    assert isinstance(store, RedisStore)
+    assert store.ttl_seconds == 60
 
 
 def test_a_blocking_bank_has_the_methods_of_a_bank(tmp_path: Path) -> None:

@@ -277,13 +277,13 @@ async def test_a_result_that_is_too_large_is_refused(bank: Bank) -> None:
 
 
 async def asked_of(bank: Bank, name: str) -> Asked:
-    return await found(bank._lookup, name)  # noqa: SLF001 - as `Bank.query` does
+    return await found(bank._desk.lookup, name)  # noqa: SLF001 - as `Bank.query` does
 
 
 def with_bounds(bank: Bank, **bounds: float) -> SqlQueries:
-    shared, reader = bank._shared, bank._reader  # noqa: SLF001 - as `Bank.query` does
-    tables = Tables(shared, reader, bank._selections)  # noqa: SLF001
-    return SqlQueries(shared, reader, bank._lookup, tables, **bounds)  # type: ignore[arg-type] # noqa: SLF001
+    desk = bank._desk  # noqa: SLF001 - as `Bank.query` does
+    tables = Tables(desk.shared, desk.reader, desk.selections)
+    return SqlQueries(desk.shared, desk.reader, desk.lookup, tables, **bounds)  # type: ignore[arg-type]
 
 
 async def test_no_message_quotes_what_is_in_the_payload(bank: Bank) -> None:

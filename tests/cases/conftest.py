@@ -1,14 +1,15 @@
 """Each case runs on a bank in memory and on one in files, and on each way to a model."""
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coatcheck import Bank, Mirror, mirror
-from coatcheck.stores import FileStore, MemoryStore, Store
+from coatcheck.stores import FileStore, MemoryStore, RedisStore, Store
 from coatcheck.testing import ManualClock
 from coatcheck.tools import retrieval_tools
 
@@ -16,13 +17,35 @@ Show = Callable[[Bank, object], Awaitable[Any]]
 ReadWhole = Callable[[Bank, str], Awaitable[str]]
 
 
-@pytest.fixture(params=["memory", "file"])
-def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
-    """Return what opens the same store again, as far as that store outlives its object."""
-    if request.param == "file":
-        return lambda: FileStore(tmp_path / "store")
+@pytest.fixture
+def opening(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[[str], Callable[[], Store]]]:
+    """Return what makes, of the name of a store, what opens that store again and again."""
+    opened: list[Store] = []
     memory = MemoryStore()
-    return lambda: memory
+
+    def kept(store: Store) -> Store:
+        opened.append(store)
+        return store
+
+    def opens(name: str) -> Callable[[], Store]:
+        if name == "redis":
+            url: str = request.getfixturevalue("redis_url")
+            return lambda: kept(RedisStore(url))
+        return (lambda: FileStore(tmp_path / "store")) if name == "file" else (lambda: memory)
+
+    yield opens
+    for store in opened:
+        asyncio.run(store.close())
+
+
+@pytest.fixture(params=["memory", "file"])
+def reopen(
+    request: pytest.FixtureRequest, opening: Callable[[str], Callable[[], Store]]
+) -> Callable[[], Store]:
+    """Return what opens the same store again, as far as that store outlives its object."""
+    return opening(request.param)
 
 
 @pytest.fixture

@@ -5,9 +5,12 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from coatcheck import Bank, BlockingBank, Envelope, Mirror, mirror
 from coatcheck.stores import FileStore, Store
@@ -36,6 +39,13 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+@pytest.fixture(params=["memory", "file", "redis"])
+def reopen(
+    request: pytest.FixtureRequest, opening: Callable[[str], Callable[[], Store]]
+) -> Callable[[], Store]:
+    return opening(request.param)
 
 
 def text_of(i: int) -> str:

@@ -14,6 +14,13 @@ from coatcheck.stores import FileStore, MemoryStore, Store
 from coatcheck.tools import artifact_tools, retrieval_tools
 
 
+@pytest.fixture(params=["memory", "file", "redis"])
+def reopen(
+    request: pytest.FixtureRequest, opening: Callable[[str], Callable[[], Store]]
+) -> Callable[[], Store]:
+    return opening(request.param)
+
+
 async def listed(bank: Bank) -> list[str]:
     return [artifact.pointer async for artifact in bank.list()]
 

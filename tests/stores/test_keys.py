@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coatcheck.stores import FileStore, MemoryStore
+from coatcheck.stores import FileStore, MemoryStore, ObjectStore
 
 HOSTILE = [
     "",
@@ -59,10 +59,10 @@ ALLOWED = [
     "0",
 ]
 
-Operation = Callable[[FileStore | MemoryStore, str], Awaitable[object]]
+Operation = Callable[[FileStore | MemoryStore | ObjectStore, str], Awaitable[object]]
 
 
-async def keys(store: FileStore | MemoryStore, key: str) -> object:
+async def keys(store: FileStore | MemoryStore | ObjectStore, key: str) -> object:
     return [each async for each in store.keys(key + "/")]
 
 
@@ -82,7 +82,7 @@ OPERATIONS: dict[str, Operation] = {
 async def test_hostile_key_is_a_value_error_and_opens_no_file(
     operation: str, tmp_path: Path, opened: list[str]
 ) -> None:
-    for store in (MemoryStore(), FileStore(tmp_path / "root")):
+    for store in (MemoryStore(), FileStore(tmp_path / "root"), ObjectStore("memory:")):
         for key in HOSTILE:
             opened.clear()
             with pytest.raises(ValueError, match="is 1 to 200") as caught:
@@ -95,7 +95,8 @@ async def test_hostile_key_is_a_value_error_and_opens_no_file(
 
 @pytest.mark.parametrize("key", ALLOWED, ids=lambda key: key[:30])
 async def test_odd_but_allowed_key_is_kept(key: str, tmp_path: Path, opened: list[str]) -> None:
-    for store in (MemoryStore(), FileStore(tmp_path)):
+    objects = (ObjectStore("memory:"), ObjectStore(f"file:{tmp_path / 'objects'}"))
+    for store in (MemoryStore(), FileStore(tmp_path), *objects):
         await store.put(key, b"x")
         assert await store.get(key) == b"x"
 
@@ -109,6 +110,6 @@ async def test_expiring_with_a_hostile_key_is_a_value_error() -> None:
 
 @pytest.mark.parametrize("folder", ["", "a", "/", "a//", "../", "tmp/", "a/.."])
 async def test_folder_that_is_none_is_a_value_error(folder: str, tmp_path: Path) -> None:
-    for store in (MemoryStore(), FileStore(tmp_path)):
+    for store in (MemoryStore(), FileStore(tmp_path), ObjectStore("memory:")):
         with pytest.raises(ValueError, match="a folder ends in /"):
             await anext(store.keys(folder))

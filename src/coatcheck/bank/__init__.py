@@ -5,7 +5,8 @@ from ._blocking import BlockingBank
 from ._handles import Handles, Work
 from ._journal import TOOL, Call, Journal, parse_call, read_journal
 from ._keys import is_name
-from ._open import open_bank, store_at
+from ._migrate import Migrated, UnknownScopeError, migrate
+from ._open import folder_at, open_bank, store_at, without_secrets
 from ._savings import Lineage, Savings, lineage, savings, total
 from ._stored import StoredValidator
 from ._stream import Stream
@@ -20,17 +21,21 @@ __all__ = [
     "Handles",
     "Journal",
     "Lineage",
+    "Migrated",
     "Savings",
     "StoredValidator",
     "Stream",
+    "UnknownScopeError",
     "Work",
     "as_found",
     "as_text",
     "fit",
     "fit_stored",
+    "folder_at",
     "in_daemon_thread",
     "is_name",
     "lineage",
+    "migrate",
     "open_bank",
     "parse_call",
     "parsed",
@@ -39,5 +44,6 @@ __all__ = [
     "savings",
     "store_at",
     "total",
+    "without_secrets",
     "work_on",
 ]

@@ -10,24 +10,21 @@ from ..errors import DamagedRecordError, ExpiredPointerError, InvalidArgumentErr
 from ..records import Answer, Artifact, Kind, Limits, Matches, Page, Pointer
 from ..stores import Store
 from ._asked import Asked, encoded
-from ._handles import Handles
 from ._journal import Journal
-from ._keys import ScopeKeys
-from ._lookup import Lookup
-from ._reader import Reader, searched
+from ._reader import searched
 from ._record import Record
-from ._select import Selections, is_window, selector_of
+from ._seat import Seat, Seated
+from ._select import is_window, selector_of
 from ._shared import Shared
 from ._stream import Stream
 from ._threads import work_on
 from ._trees import HeldTrees
 from ._typed import as_declared
-from ._write import Writer
 
 T = TypeVar("T")
 
 
-class Bank:
+class Bank(Seated):
     """Keeps values whole in a store, within one scope, and gives them back by pointer.
 
     Safe to use from several tasks, threads and event loops at once. The store stays the
@@ -70,23 +67,15 @@ class Bank:
     ) -> None:
         shared = Shared(store, limits=limits or Limits(), kinds=kinds, secret=secret, clock=clock)
         shared.journal = journal
-        self._join(shared, scope, None)
+        self._join(Seat(shared), scope, None)
 
-    def _join(self, shared: Shared, scope: str, parent: "Bank | None") -> None:
+    def _join(self, seat: Seat, scope: str, parent: "Bank | None") -> None:
         if not scope:
             raise ValueError("a scope needs a name")
-        self._shared = shared
-        scope_keys = ScopeKeys.of(scope)
-        above = None if parent is None else parent._lookup  # noqa: SLF001 - same class
-        self._lookup: Lookup = Lookup(shared, scope_keys, above)
-        self._reader = Reader(shared, self._lookup)
-        self._selections = Selections(shared, self._reader)
-        self._writer = Writer(shared, scope, scope_keys, self._lookup.record_of)
-        self.handles = Handles(shared, scope, scope_keys)
+        self._sit(seat, scope, parent)
         self._put_here: dict[str, int] = {}
-        self.scope = scope
-        self.limits = shared.limits
-        self.journal = shared.journal
+        self.limits = seat.shared.limits
+        self.journal = seat.shared.journal
 
     def scoped(self, scope: str, *, inherit: bool = False) -> "Bank":
         """Return a bank for another scope on the same store.
@@ -96,7 +85,7 @@ class Bank:
             inherit: Whether reads that miss there go on to this bank. Writes never do.
         """
         other = Bank.__new__(Bank)
-        other._join(self._shared, scope, self if inherit else None)  # noqa: SLF001 - same class
+        other._join(self._seat, scope, self if inherit else None)  # noqa: SLF001 - same class
         return other
 
     async def put(
@@ -165,14 +154,14 @@ class Bank:
         encoding = await encoded(value, content_type, owned=owned)
         if content_type is not None:
             await work_on(encoding.size_hint, encoding.check)
-        record, is_new = await self._writer.write(encoding, asked, key)
-        self._reader.keep(record, encoding.value)
+        record, is_new = await self._desk.writer.write(encoding, asked, key)
+        self._desk.reader.keep(record, encoding.value)
         if is_new:
             self._put_here[record.artifact.id] = record.stored_ns
         return record.artifact
 
     async def _put_stream(self, stream: Stream, asked: Asked, key: str | None) -> Artifact:
-        record, is_new = await self._writer.write_stream(stream, asked, key)
+        record, is_new = await self._desk.writer.write_stream(stream, asked, key)
         if is_new:
             self._put_here[record.artifact.id] = record.stored_ns
         return record.artifact
@@ -183,7 +172,7 @@ class Bank:
         A selector makes no difference: it picks a part of the same artifact.
         """
         try:
-            record = await self._lookup.live(str(pointer_or_name))
+            record = await self._desk.lookup.live(str(pointer_or_name))
         except ExpiredPointerError:
             return None
         return None if record is None else record.artifact
@@ -235,8 +224,8 @@ class Bank:
     async def _value(
         self, text: str, selector: Selector | None, held: HeldTrees | None = None
     ) -> tuple[object, int]:
-        value = partial(self._selections.value, selector=selector, held=held)
-        return await self._reader.found(text, value, recall=is_window(selector))
+        value = partial(self._desk.selections.value, selector=selector, held=held)
+        return await self._desk.reader.found(text, value, recall=is_window(selector))
 
     async def payload(self, pointer_or_name: str | Pointer) -> bytes:
         """Return the exact bytes that were stored. Raises as `get`.
@@ -245,8 +234,8 @@ class Bank:
         """
         text = str(pointer_or_name)
         selector = selector_of(text)
-        payload = partial(self._selections.payload, selector=selector)
-        return await self._reader.found(text, payload, recall=is_window(selector))
+        payload = partial(self._desk.selections.payload, selector=selector)
+        return await self._desk.reader.found(text, payload, recall=is_window(selector))
 
     async def read(
         self,
@@ -275,10 +264,10 @@ class Bank:
         text = str(pointer_or_name)
         selector = selector_of(text)
         page = partial(
-            self._selections.page, selector=selector, offset=offset, limit=limit, unit=unit
+            self._desk.selections.page, selector=selector, offset=offset, limit=limit, unit=unit
         )
         recall = selector is None or is_window(selector)
-        return await self._reader.found(text, page, recall=recall)
+        return await self._desk.reader.found(text, page, recall=recall)
 
     async def search(
         self,
@@ -312,10 +301,10 @@ class Bank:
         selector = selector_of(text)
 
         async def matches(record: Record) -> Matches | None:
-            view = await self._selections.view(record, selector=selector)
+            view = await self._desk.selections.view(record, selector=selector)
             return await searched(view, needle, offset, limit, regex=regex, ignore_case=ignore_case)
 
-        return await self._reader.found(
+        return await self._desk.reader.found(
             text, matches, recall=selector is None or is_window(selector)
         )
 
@@ -337,8 +326,9 @@ class Bank:
         """
         from ._query import Queries  # many hosts never need it
 
-        reads = self._lookup, self._reader, self._selections
-        queries = Queries(self._shared, self.scope, reads, self.put)
+        desk = self._desk
+        reads = desk.lookup, desk.reader, desk.selections
+        queries = Queries(desk.shared, self.scope, reads, self.put)
         return await queries.answer(pointer_or_mapping, expression, save_as)
 
     def end_queries(self) -> None:
@@ -347,7 +337,7 @@ class Bank:
 
     async def list(self, kind: str | None = None) -> AsyncGenerator[Artifact, None]:
         """Yield the scope's artifacts, newest first, each once; not those that are damaged."""
-        async for record in self._lookup.newest():
+        async for record in self._desk.lookup.newest():
             if kind is None or record.artifact.kind == kind:
                 yield record.artifact
 
@@ -371,12 +361,12 @@ class Bank:
     async def _remove(self, text: str, put_ns: int | None = None) -> bool:
         """Remove what stands behind `text`, where given only if it was put at that moment."""
         try:
-            record = await self._lookup.own(text)
+            record = await self._desk.lookup.own(text)
         except DamagedRecordError as error:
-            return await self._writer.discard(Pointer.parse(error.pointer).id)
+            return await self._desk.writer.discard(Pointer.parse(error.pointer).id)
         if record is None or put_ns not in (None, record.stored_ns):
             return False
-        await self._writer.remove(record)
+        await self._desk.writer.remove(record)
         self._put_here.pop(record.artifact.id, None)
         return True
 

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self, TypeVar, overload
 
 from ..records import Answer, Artifact, Kind, Limits, Matches, Page, Pointer
+from ..stores import Store
 from ._bank import Bank
 from ._open import open_bank
 from ._threads import portal
@@ -157,6 +158,10 @@ class BlockingBank:
     def delete(self, pointer_or_name: str | Pointer) -> bool:
         """Remove an artifact; see `Bank.delete`."""
         return portal().run(self.bank.delete(pointer_or_name))
+
+    def use_store(self, store: Store) -> None:
+        """Put into another store from now on, and read from there; see `Bank.use_store`."""
+        portal().run(self.bank.use_store(store))
 
     def cleanup(self, older_than_seconds: float) -> int:
         """Delete what this object put; see `Bank.cleanup`."""

@@ -15,6 +15,8 @@ from ._shared import Shared
 if TYPE_CHECKING:
     import asyncio
 
+    from ._seat import Seat
+
 Status = Literal["pending", "done", "error", "expired", "not-found"]
 
 _HANDLE = re.compile(r"ah:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.ASCII)
@@ -23,6 +25,8 @@ _ERROR_CHARS = 1_000
 _LOOK_MS = 100
 """How often the store is asked for work that another process does."""
 _SECOND_NS = 1_000_000_000
+_TOLD_NS = 24 * 3_600 * _SECOND_NS
+"""How long a store that forgets still tells that work has expired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +81,19 @@ class Handles:
     """The background work of one scope. Any process that has the store can ask for it.
 
     Args:
-        shared: What all scopes of the bank share.
+        seat: The store of the bank.
         scope: The plain name of the scope.
         keys: The keys of the scope.
     """
 
-    def __init__(self, shared: Shared, scope: str, keys: ScopeKeys) -> None:
-        self._shared = shared
+    def __init__(self, seat: "Seat", scope: str, keys: ScopeKeys) -> None:
+        self._seat = seat
         self._scope = scope
         self._keys = keys
+
+    @property
+    def _shared(self) -> Shared:
+        return self._seat.shared  # Work that is running goes along to another store.
 
     async def start(
         self,
@@ -115,9 +123,10 @@ class Handles:
         key = self._keys.handle(id_)
 
         async def write(work: Work, lives_ns: int) -> _Kept:
-            until_ns = self._shared.now_ns() + lives_ns
-            kept = _Kept(work=work, until_ns=until_ns, ttl_ns=ttl_ns)
-            await self._shared.store.put(key, kept.to_bytes())
+            shared = self._shared
+            kept = _Kept(work=work, until_ns=shared.now_ns() + lives_ns, ttl_ns=ttl_ns)
+            await shared.mark(self._scope, self._keys)
+            await shared.put_for(key, kept.to_bytes(), lives_ns + ttl_ns + _TOLD_NS)
             return kept
 
         async def renew() -> None:
@@ -134,7 +143,6 @@ class Handles:
             del self._shared.running[key]
             return kept
 
-        await self._shared.mark(self._scope, self._keys)
         await renew()
         self._shared.running[key] = Running(call, renew, lease_seconds / 3, end)
         return f"ah:{id_}"

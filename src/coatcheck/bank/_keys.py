@@ -97,6 +97,10 @@ class ScopeKeys:
         """Return the key that holds the owner's segment where another scope granted it."""
         return f"s/{self.segment}/grants/{id_}"
 
+    def gone(self, id_: str) -> str:
+        """Return the key of what is known of an artifact once it has expired."""
+        return f"s/{self.segment}/gone/{id_}"
+
     def handle(self, id_: str) -> str:
         """Return the key of one piece of background work."""
         return f"s/{self.segment}/handles/{id_}"

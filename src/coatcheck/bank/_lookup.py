@@ -13,7 +13,7 @@ from ..errors import (
 )
 from ..records import Artifact, Pointer, is_id, is_pointer, names_pointer
 from ._keys import ScopeKeys, is_name, is_segment, is_stamped, listed_id
-from ._record import Record
+from ._record import Record, is_due
 from ._shared import Shared
 
 _LOOKED_AT = 50
@@ -62,7 +62,20 @@ class Lookup:
             if record is not None:
                 return record
             lookup = lookup._parent  # noqa: SLF001 - same class
+        if await self._is_gone(text):
+            raise ExpiredPointerError(text)
         return None
+
+    async def _is_gone(self, text: str) -> bool:
+        """Return whether a tombstone here or above says that there was an artifact behind an id."""
+        id_ = Pointer.parse(text).id if is_pointer(text) else text
+        if self._shared.expires is None or not is_id(id_):
+            return False
+        tombstone = await self._shared.store.get(self._keys.gone(id_))
+        # It is written with the artifact. One that is not due is of what was just put, or removed.
+        if tombstone is not None and is_due(tombstone, self._shared.now_ns()):
+            return True
+        return self._parent is not None and await self._parent._is_gone(text)  # noqa: SLF001 - same class
 
     async def here(self, text: str, *, recall: bool = False) -> Record | None:
         """Return the record behind `text` in this scope alone: a pointer, an id, else a name."""

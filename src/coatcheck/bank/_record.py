@@ -60,6 +60,21 @@ class Record:
         """Return whether its time has passed."""
         return self.expires_ns is not None and self.expires_ns <= now_ns
 
+    def tombstone(self) -> bytes:
+        """Return what is to be known of the artifact once it has expired."""
+        artifact = self.artifact
+        return dumps(
+            {
+                "name": artifact.name,
+                "kind": artifact.kind,
+                "tool": artifact.tool,
+                "sizeBytes": artifact.size_bytes,
+                "glimpse": None if artifact.glimpse is None else artifact.glimpse.text,
+                "storedNs": self.stored_ns,
+                "expiresNs": self.expires_ns,
+            }
+        )
+
     def to_bytes(self) -> bytes:
         """Return the record as it is stored."""
         facts = dumps(self._facts())
@@ -125,6 +140,15 @@ class Record:
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise DamagedRecordError(pointer) from error
+
+
+def is_due(tombstone: bytes, now_ns: int) -> bool:
+    """Return whether the artifact that a tombstone is of has expired."""
+    try:
+        expires_ns = cast("dict[str, object]", loads(tombstone))["expiresNs"]
+    except (ValueError, KeyError, TypeError):
+        return False
+    return isinstance(expires_ns, int) and expires_ns <= now_ns
 
 
 def as_time(nanoseconds: int) -> datetime:

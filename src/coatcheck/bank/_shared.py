@@ -3,13 +3,23 @@
 import secrets
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
+from copy import copy
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from ..content import Encoding, Items, dumps, loads
-from ..errors import StoreFormatError, StoreUnavailableError
+from ..errors import StoreError, StoreFormatError, StoreUnavailableError
 from ..records import Glimpse, Kind, Limits
-from ..stores import Store, SupportsCopy, SupportsCreate, SupportsRange, SupportsStream
+from ..stores import (
+    Store,
+    SupportsBatch,
+    SupportsCopy,
+    SupportsCreate,
+    SupportsExpiry,
+    SupportsRange,
+    SupportsStream,
+    SupportsTtl,
+)
 from ._cache import Cache
 from ._ids import keyed_id
 from ._journal import Journal
@@ -26,6 +36,7 @@ _READY_BYTES = 1024 * 1024
 _PAUSE_SECONDS = 0.001
 
 _FORMAT = 1
+_SECOND_NS = 1_000_000_000
 _SECRET_BYTES = 32
 _BUILT_IN_PREFIXES = frozenset({"art", "plan"})
 
@@ -52,27 +63,45 @@ class Shared:
     ) -> None:
         if secret is not None and len(secret) != _SECRET_BYTES:
             raise ValueError(f"the secret has {_SECRET_BYTES} bytes, got {len(secret)}")
+        self.limits = limits
+        self._kinds = {kind.name: kind for kind in kinds}
+        self._given_secret = secret
+        self._clock = clock
+        self._last_ns = 0
+        self.running: dict[str, Running[object]] = {}
+        """Background work of this process, by the key of its handle, while it goes on."""
+        self.journal: Journal | None = None
+        self._databases: Databases | None = None
+        self._take(store)
+
+    def on(self, store: Store) -> "Shared":
+        """Return the same for another store: its limits, kinds, clock and background work."""
+        other = copy(self)
+        other._take(store)  # noqa: SLF001 - same class
+        return other
+
+    def _take(self, store: Store) -> None:
         self.store = store
         # Asked once: of a Protocol, isinstance takes longer than a small read.
         self._ranges = store if isinstance(store, SupportsRange) else None
         self._creates = store if isinstance(store, SupportsCreate) else None
         self._streams = store if isinstance(store, SupportsStream) else None
         self._takes_files = store if isinstance(store, SupportsCopy) else None
-        self.limits = limits
-        self.cache = Cache(limits.cache_bytes)
-        self._kinds = {kind.name: kind for kind in kinds}
+        # Where each key stays, the order of the puts is enough. Where each goes with its time, an
+        # artifact is put at once, so that no key of it outlives another.
+        goes = store if isinstance(store, SupportsTtl) else None
+        self._lasts_ns = None if goes is None else int(goes.ttl_seconds * _SECOND_NS)
+        self.batches = goes if isinstance(goes, SupportsBatch) else None
+        self.expires = goes if isinstance(goes, SupportsExpiry) else None
+        self.cache = Cache(self.limits.cache_bytes)
         self._prefixes = {kind.prefix for kind in self._kinds.values()} | _BUILT_IN_PREFIXES
-        self._secret = secret
-        self._clock = clock
-        self._last_ns = 0
+        self._secret = self._given_secret
         self._lock = Lock()
         self._format_seen = False
-        self._marked: set[str] = set()
-        self.running: dict[str, Running[object]] = {}
-        """Background work of this process, by the key of its handle, while it goes on."""
+        self._marked: dict[str, int] = {}
+        self._mark_tries = 0
+        self._mark_failure: StoreError | None = None
         self._claimed: set[str] = set()
-        self.journal: Journal | None = None
-        self._databases: Databases | None = None
 
     @property
     def databases(self) -> "Databases":
@@ -91,7 +120,7 @@ class Shared:
 
     def now_ns(self) -> int:
         """Return the clock's time in nanoseconds."""
-        return int(self._clock() * 1_000_000_000)
+        return int(self._clock() * _SECOND_NS)
 
     def stamp_ns(self) -> int:
         """Return a time after every stamp before: newest-first holds when a clock stalls."""
@@ -118,18 +147,60 @@ class Shared:
             raise StoreFormatError(f"not format {_FORMAT}")
         self._format_seen = True
 
-    async def mark(self, scope: str, scope_keys: ScopeKeys) -> None:
-        """Write down, once, the store's format, the registered prefixes and the scope's name."""
-        if scope in self._marked:
+    def lives_ns(self, asked_ns: int | None) -> int | None:
+        """Return how long what is put now will live, None where it stays."""
+        return self._lasts_ns if asked_ns is None else asked_ns
+
+    async def mark(self, scope: str, scope_keys: ScopeKeys, ttl_ns: int | None = None) -> None:
+        """Write down the store's format, the registered prefixes and the scope's name.
+
+        Once, but where nothing stays for ever: there they outlive whatever is put.
+        """
+        # The scope itself is put without a time, so it lives as long as the store has it.
+        lives_ns = None if self._lasts_ns is None else max(self._lasts_ns, ttl_ns or 0)
+        if self._is_marked(scope, lives_ns):
             return
+        tries = self._mark_tries
+        # Of many tasks that begin at once, the first does it for all, or fails for all.
+        async with self.alone(scope_keys.scope):
+            if self._is_marked(scope, lives_ns):
+                return
+            if self._mark_failure is not None and tries != self._mark_tries:
+                raise self._mark_failure
+            try:
+                await self._mark(scope, scope_keys, lives_ns)
+                self._mark_failure = None
+            except StoreError as failure:
+                self._mark_failure = failure
+                raise
+            finally:
+                self._mark_tries += 1
+
+    def _is_marked(self, scope: str, lives_ns: int | None) -> bool:
+        until_ns = self._marked.get(scope)
+        return until_ns is not None and (lives_ns is None or self.now_ns() + lives_ns <= until_ns)
+
+    async def _mark(self, scope: str, scope_keys: ScopeKeys, lives_ns: int | None) -> None:
         await self.check_format()
-        if not self._format_seen:
-            await self.create(FORMAT, dumps({"format": _FORMAT}))
+        marks = {
+            FORMAT: dumps({"format": _FORMAT}),
+            scope_keys.scope: scope.encode("utf-8", "surrogatepass"),
+        }
         for kind in self._kinds.values():
             if kind.prefix is not None:
-                await self.create(kind_key(kind.prefix), kind.name.encode())
-        await self.create(scope_keys.scope, scope.encode("utf-8", "surrogatepass"))
-        self._marked.add(scope)
+                marks[kind_key(kind.prefix)] = kind.name.encode()
+        if self._secret is not None and self._given_secret is None:
+            marks[SECRET] = self._secret
+        for key, payload in marks.items():
+            if not (key == FORMAT and self._format_seen and lives_ns is None):
+                await self.create(key, payload)
+        if lives_ns is None or self.expires is None:
+            self._marked[scope] = 0
+            return
+        await self.expires.keep([*marks, SECRET], 2 * lives_ns / _SECOND_NS)
+        if SECRET in marks:  # another one may have been made when ours was gone
+            self._secret = await self.store.get(SECRET)
+        self._marked[scope] = self.now_ns() + 2 * lives_ns
 
     def prefix_of(self, kind: str) -> str:
         """Return the pointer prefix of artifacts of this kind."""
@@ -153,6 +224,8 @@ class Shared:
         """Return the same id for the same parts, on every machine that shares the secret."""
         if self._secret is None:
             await self.create(SECRET, secrets.token_bytes(_SECRET_BYTES))
+            if self.expires is not None and self._lasts_ns is not None:
+                await self.expires.keep([SECRET], 2 * self._lasts_ns / _SECOND_NS)
             self._secret = await self.store.get(SECRET)
             if self._secret is None:
                 raise StoreFormatError("its secret is gone")
@@ -197,14 +270,30 @@ class Shared:
         payload = await self.store.get(key)
         return None if payload is None else payload[start_byte:stop_byte]
 
-    async def put_payload(self, key: str, encoding: Encoding) -> None:
-        """Write an encoded value; afterwards its index and digest are known."""
+    async def put_payload(self, key: str, encoding: Encoding) -> bytes | None:
+        """Write an encoded value; afterwards its index and digest are known.
+
+        Where the store can write it together with its record, a short one is returned instead.
+        """
         is_long = not _is_quick(encoding) and not encoding.is_shared
+        if self.batches is not None and encoding.is_whole:
+            is_long = False  # in pieces it would be copied
         if self._streams is not None and is_long:
             await self._streams.put_stream(key, encoding.chunks())
-            return
+            return None
         work_bytes = 0 if _is_quick(encoding) else encoding.size_hint
-        await self.store.put(key, await work_on(work_bytes, encoding.whole))
+        payload = await work_on(work_bytes, encoding.whole)
+        if self.batches is not None:
+            return payload
+        await self.store.put(key, payload)
+        return None
+
+    async def put_for(self, key: str, payload: bytes, lives_ns: int) -> None:
+        """Write what is of no use after a time, by which the store may forget it."""
+        if self.expires is None:
+            await self.store.put(key, payload)
+        else:
+            await self.expires.put_expiring(key, payload, lives_ns / _SECOND_NS)
 
     async def put_stream(self, key: str, stream: Stream) -> None:
         """Write a stream that was begun; afterwards its index and digest are known."""

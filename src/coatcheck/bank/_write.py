@@ -20,6 +20,7 @@ from ..errors import (
     StoreUnavailableError,
 )
 from ..records import Artifact, Glimpse, Pointer
+from ..stores import SupportsBatch
 from ._asked import Asked
 from ._ids import random_id
 from ._keys import ScopeKeys
@@ -33,6 +34,8 @@ _NO_RECORD = "ids that it calls taken hold no record"
 _ROWS_PREVIEW_CHARS = 120
 _NUMBERS_PREVIEW_CHARS = 40
 _NUMBERS = frozenset({"int", "float"})
+_TOMBSTONE_SECONDS = 7 * 24 * 3_600
+_SECOND_NS = 1_000_000_000
 
 
 class Writer:
@@ -62,7 +65,7 @@ class Writer:
 
         Returns the record, and whether this call wrote it.
         """
-        await self._shared.mark(self._scope, self._keys)
+        await self._shared.mark(self._scope, self._keys, asked.ttl_ns)
         for _ in range(_MOST_TRIES):
             id_, known = await self._place(encoding, key)
             if known is not None:
@@ -77,7 +80,7 @@ class Writer:
         self, stream: Stream, asked: Asked, key: str | None
     ) -> tuple[Record, bool]:
         """Write the artifact of a stream, or return the one its key and payload already gave."""
-        await self._shared.mark(self._scope, self._keys)
+        await self._shared.mark(self._scope, self._keys, asked.ttl_ns)
         if not stream.is_begun and not self._shared.copies(stream):
             await stream.begins()
         encoding = stream.encoding
@@ -101,8 +104,8 @@ class Writer:
                     payload_key = there
                 record = await self._enter(id_, payload_key, encoding, asked)
                 tries -= 1
-        except BaseException:
-            await to_end(self._withdraw(id_, payload_key))
+        except BaseException as error:
+            await to_end(self._withdraw(id_, payload_key, error))
             raise
         if record is None:
             await to_end(self._withdraw(id_, payload_key))
@@ -146,10 +149,10 @@ class Writer:
         """Write payload, record, listing and name; None where the id was taken meanwhile."""
         payload_key = self._payload_key(id_, encoding)
         try:
-            await self._shared.put_payload(payload_key, encoding)
-            record = await self._enter(id_, payload_key, encoding, asked)
-        except BaseException:
-            await to_end(self._withdraw(id_, payload_key))
+            payload = await self._shared.put_payload(payload_key, encoding)
+            record = await self._enter(id_, payload_key, encoding, asked, payload)
+        except BaseException as error:
+            await to_end(self._withdraw(id_, payload_key, error))
             raise
         if record is None:
             await to_end(self._withdraw(id_, payload_key))
@@ -160,9 +163,17 @@ class Writer:
         return self._keys.payload(f"{id_}-{secrets.token_hex(4)}.{encoding.extension}")
 
     async def _enter(
-        self, id_: str, payload_key: str, encoding: Encoding | StreamEncoding, asked: Asked
+        self,
+        id_: str,
+        payload_key: str,
+        encoding: Encoding | StreamEncoding,
+        asked: Asked,
+        payload: bytes | None = None,
     ) -> Record | None:
-        """Write record, listing and name of a stored payload; None where the id was taken."""
+        """Write record, listing and name, with the payload where that is not stored yet.
+
+        Returns None where the id was taken.
+        """
         store = self._shared.store
         index = encoding.index
         # Of bytes that are neither text nor rows only the head is looked at.
@@ -170,6 +181,9 @@ class Writer:
         work_bytes = 0 if is_blob else encoding.size_hint
         record = await work_on(work_bytes, self._record, id_, payload_key, encoding, asked)
         stored = record.to_bytes()
+        if self._shared.batches is not None:
+            is_ours = await self._enter_at_once(self._shared.batches, record, stored, payload)
+            return record if is_ours else None
         if not await self._shared.create(self._keys.record(id_), stored):
             return None
         try:
@@ -188,8 +202,33 @@ class Writer:
             return record if is_over else None
         return record
 
-    async def _withdraw(self, id_: str, payload_key: str) -> None:
+    async def _enter_at_once(
+        self, store: SupportsBatch, record: Record, stored: bytes, payload: bytes | None
+    ) -> bool:
+        """Write all of an artifact, or nothing where the id was taken; return whether it was free.
+
+        What lives for a time goes by itself, the record never after its payload, and leaves a
+        tombstone for a week.
+        """
+        key = self._keys.record(record.artifact.id)
+        payloads = {key: stored, **dict.fromkeys(self._entries(record), b"")}
+        ttl_seconds: dict[str, float] = {}
+        if record.expires_ns is not None and self._shared.expires is not None:
+            lives_seconds = (record.expires_ns - record.stored_ns) / _SECOND_NS
+            ttl_seconds = dict.fromkeys((*payloads, record.payload_key), lives_seconds)
+            gone = self._keys.gone(record.artifact.id)
+            payloads[gone] = record.tombstone()
+            ttl_seconds[gone] = lives_seconds + _TOMBSTONE_SECONDS
+        if payload is not None:
+            payloads[record.payload_key] = payload
+        return await store.put_many(payloads, ttl_seconds=ttl_seconds, unless=key)
+
+    async def _withdraw(
+        self, id_: str, payload_key: str, error: BaseException | None = None
+    ) -> None:
         """Take back what was not committed. What cannot be removed now is left, and not seen."""
+        if isinstance(error, StoreUnavailableError) and error.unsettled:
+            return  # The record may still come, and must never name a payload that is gone.
         with suppress(StoreError):
             # A store may fail after it wrote the record. That goes first, or goes on standing
             # with its payload: it must never name one that is gone.
@@ -210,6 +249,8 @@ class Writer:
         """
         store, key = self._shared.store, self._keys.record(record.artifact.id)
         entries = self._entries(record)[::-1]
+        if record.expires_ns is not None and self._shared.expires is not None:
+            entries.append(self._keys.gone(record.artifact.id))
         for entry in entries:
             await store.delete(entry)
         # A store cannot delete on a condition. Between processes the gap is two calls wide.
@@ -250,7 +291,8 @@ class Writer:
     ) -> Record:
         index = encoding.index
         stored_ns = self._shared.stamp_ns()
-        expires_ns = None if asked.ttl_ns is None else stored_ns + asked.ttl_ns
+        lives_ns = self._shared.lives_ns(asked.ttl_ns)
+        expires_ns = None if lives_ns is None else stored_ns + lives_ns
         head = encoding.head(head_chars(max(asked.preview_chars, asked.shown_chars))) or ""
         length_chars = index.length_chars
         told = self._glimpse(id_, encoding, asked)

@@ -138,6 +138,11 @@ class Encoding:
         """Whether the value is a view of the payload: then a store in memory keeps no second."""
         return self._array is None and self.form == ARRAY_ROWS
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the payload lies in memory as it will be stored: then `whole` copies nothing."""
+        return self._array is None and not isinstance(self._payload, str)
+
     def check(self) -> None:
         """Pass where the payload may be what its content type says.
 

@@ -2,6 +2,7 @@
 
 from ._file import FileStore
 from ._memory import MemoryStore
+from ._object import ObjectStore
 from ._protocols import (
     Store,
     SupportsBatch,
@@ -11,11 +12,17 @@ from ._protocols import (
     SupportsPath,
     SupportsRange,
     SupportsStream,
+    SupportsTtl,
+    SupportsVitals,
+    Vitals,
 )
+from ._redis import RedisStore
 
 __all__ = [
     "FileStore",
     "MemoryStore",
+    "ObjectStore",
+    "RedisStore",
     "Store",
     "SupportsBatch",
     "SupportsCopy",
@@ -24,4 +31,7 @@ __all__ = [
     "SupportsPath",
     "SupportsRange",
     "SupportsStream",
+    "SupportsTtl",
+    "SupportsVitals",
+    "Vitals",
 ]

@@ -87,6 +87,17 @@ class Draft:
                 yield piece
                 start += len(piece)
 
+    def stamp(self) -> float:
+        """Return when it was written last, in seconds since 1970 by the clock of the files."""
+        with unavailable:
+            return os.fstat(self._file).st_mtime
+
+    def room(self) -> tuple[int, int]:
+        """Return how many bytes are free to us where it lies, and how many there are in all."""
+        with unavailable:
+            disk = os.fstatvfs(self._file)
+            return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
+
     def publish(self, segments: Sequence[str], *, replace: bool) -> bool:
         """Make the draft visible under a key, at once and whole.
 

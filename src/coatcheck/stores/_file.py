@@ -6,12 +6,14 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from ._draft import Draft, place_empty, sweep
 from ._folders import Folders, find_file, unavailable
 from ._keys import check_window, is_key, split_folder, split_key
+from ._protocols import Vitals
 from ._thread import in_own_thread, in_thread
 
 # Up to these, work is done on the loop: the way to a thread and back costs 0.1 ms.
@@ -103,6 +105,9 @@ class FileStore:
         for key in keys or ():
             yield key
 
+    async def vitals(self) -> Vitals:
+        return await in_thread(self._look)
+
     async def close(self) -> None:
         """Do nothing: no file stays open between calls."""
 
@@ -129,6 +134,13 @@ class FileStore:
             for piece in draft.pieces():
                 look(piece)
             draft.publish(segments, replace=True)
+
+    def _look(self) -> Vitals:
+        with self._draft() as draft:
+            draft.write(b"x")
+            free_bytes, total_bytes = draft.room()
+            now = datetime.fromtimestamp(draft.stamp(), UTC)
+        return Vitals(now=now, free_bytes=free_bytes, total_bytes=total_bytes)
 
     def _draft(self) -> Draft:
         if not self._swept:

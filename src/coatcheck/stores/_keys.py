@@ -53,3 +53,13 @@ def check_window(start_byte: int, stop_byte: int) -> None:
     """
     if not 0 <= start_byte <= stop_byte:
         raise ValueError(f"a window needs 0 <= start <= stop, got [{start_byte}, {stop_byte})")
+
+
+def check_ttl(ttl_seconds: float) -> None:
+    """Pass a time to live of something.
+
+    Raises:
+        ValueError: It is not more than 0.
+    """
+    if not ttl_seconds > 0:
+        raise ValueError(f"ttl_seconds must be more than 0, got {ttl_seconds}")

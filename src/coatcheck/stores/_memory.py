@@ -4,9 +4,10 @@ import heapq
 import math
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 
-from ._keys import check_window, split_folder, split_key
+from ..errors import StoreUnavailableError
+from ._keys import check_ttl, check_window, split_folder, split_key
 from ._thread import in_own_thread
 
 
@@ -31,13 +32,38 @@ class MemoryStore:
     async def put(self, key: str, payload: bytes) -> None:
         await self.put_many({key: payload})
 
-    async def put_many(self, payloads: Mapping[str, bytes]) -> None:
-        for key in payloads:
+    async def put_many(
+        self,
+        payloads: Mapping[str, bytes],
+        *,
+        ttl_seconds: Mapping[str, float] | None = None,
+        unless: str | None = None,
+    ) -> bool:
+        """As the Protocol says.
+
+        Raises:
+            ValueError: A time is not more than 0.
+            StoreUnavailableError: A key whose time was to begin anew is not there.
+        """
+        lives = ttl_seconds or {}
+        for key in {*payloads, *lives, *(() if unless is None else (unless,))}:
             split_key(key)
+        for seconds in lives.values():
+            check_ttl(seconds)
+        now = self._clock()
         with self._lock:
             self._forget()
+            if unless is not None and self._find(unless) is not None:
+                return False
+            kept = {key: self._find(key) for key in lives if key not in payloads}
+            if None in kept.values():
+                raise StoreUnavailableError("a key is gone that was to be kept")
             for key, payload in payloads.items():
-                self._set(key, payload, math.inf)
+                self._set(key, payload, now + lives.get(key, math.inf))
+            for key, found in kept.items():
+                if found is not None:
+                    self._set(key, found[0], now + lives[key])
+        return True
 
     async def put_stream(self, key: str, chunks: Iterable[bytes | memoryview]) -> None:
         split_key(key)
@@ -49,14 +75,24 @@ class MemoryStore:
         Raises:
             ValueError: `ttl_seconds` is not more than 0.
         """
-        split_key(key)
-        if not ttl_seconds > 0:
-            raise ValueError(f"ttl_seconds must be more than 0, got {ttl_seconds}")
-        expires_at = self._clock() + ttl_seconds
+        await self.put_many({key: payload}, ttl_seconds={key: ttl_seconds})
+
+    async def keep(self, keys: Collection[str], ttl_seconds: float) -> None:
+        """As the Protocol says.
+
+        Raises:
+            ValueError: `ttl_seconds` is not more than 0.
+        """
+        for key in keys:
+            split_key(key)
+        check_ttl(ttl_seconds)
+        until = self._clock() + ttl_seconds
         with self._lock:
             self._forget()
-            self._set(key, payload, expires_at)
-            heapq.heappush(self._due, (expires_at, key))
+            for key in keys:
+                found = self._find(key)
+                if found is not None and found[1] < until:
+                    self._set(key, found[0], until)
 
     async def create(self, key: str, payload: bytes) -> bool:
         split_key(key)
@@ -120,6 +156,8 @@ class MemoryStore:
         if key not in cells:
             self._listings.pop(_folder(key), None)
         cells[key] = (payload, expires_at)
+        if expires_at < math.inf:
+            heapq.heappush(self._due, (expires_at, key))
 
     def _drop(self, key: str) -> None:
         folder = _folder(key)

@@ -1,6 +1,8 @@
 """What a store promises, and what only some can do. Nothing here moves a byte."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -107,11 +109,63 @@ class SupportsExpiry(Protocol):
         """As `put`; the key is gone once `ttl_seconds` (more than 0) have passed."""
         ...
 
+    async def keep(self, keys: Collection[str], ttl_seconds: float) -> None:
+        """Let `keys` stay for at least `ttl_seconds` from now. One that is missing is no error."""
+        ...
+
+
+@runtime_checkable
+class SupportsTtl(Protocol):
+    """A store that keeps nothing for ever, whatever it was told."""
+
+    @property
+    def ttl_seconds(self) -> float:
+        """How long a key stays that was put without a time of its own."""
+        ...
+
 
 @runtime_checkable
 class SupportsBatch(Protocol):
     """A store that can write several keys, all or nothing."""
 
-    async def put_many(self, payloads: Mapping[str, bytes]) -> None:
-        """Write all `payloads`, or none of them. Overwrites."""
+    async def put_many(
+        self,
+        payloads: Mapping[str, bytes],
+        *,
+        ttl_seconds: Mapping[str, float] | None = None,
+        unless: str | None = None,
+    ) -> bool:
+        """Write all `payloads`, or none of them. Overwrites. Return whether it wrote.
+
+        Args:
+            payloads: By key. Of two that have the same time, the later one is not gone first.
+            ttl_seconds: As of `put_expiring`, by key, where the store has `SupportsExpiry`. A key
+                that is not among `payloads` is stored already, and its time begins anew.
+            unless: A key; where something is stored under it, nothing is written.
+
+        Raises:
+            ValueError: A time is not more than 0.
+            StoreUnavailableError: A key whose time was to begin anew is not there.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """What a backend says of itself; None of what it does not say."""
+
+    now: datetime | None = None
+    """Its clock."""
+    now_within_seconds: float = 0.0
+    """By how much `now` may lie behind, as the backend rounds it."""
+    free_bytes: int | None = None
+    total_bytes: int | None = None
+
+
+@runtime_checkable
+class SupportsVitals(Protocol):
+    """A store whose backend has a clock or room of its own, and can be asked for them."""
+
+    async def vitals(self) -> Vitals:
+        """Ask the backend. May write something small for it, and remove it again."""
         ...

@@ -3,9 +3,34 @@
 Needs pytest and hypothesis. Nothing of Coatcheck outside of tests imports it.
 """
 
-from ._capabilities import Advance
 from ._clock import ManualClock
+from ._lasting import Advance
 from ._machine import StoreMachine, store_machine
+from ._servers import (
+    S3Server,
+    Server,
+    ServerStartError,
+    free_port,
+    redis_server,
+    running,
+    s3_server,
+)
 from ._stores import StoreSuite
+from ._wire import Wire, wire_to
 
-__all__ = ["Advance", "ManualClock", "StoreMachine", "StoreSuite", "store_machine"]
+__all__ = [
+    "Advance",
+    "ManualClock",
+    "S3Server",
+    "Server",
+    "ServerStartError",
+    "StoreMachine",
+    "StoreSuite",
+    "Wire",
+    "free_port",
+    "redis_server",
+    "running",
+    "s3_server",
+    "store_machine",
+    "wire_to",
+]

@@ -2,30 +2,22 @@
 
 import os
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ..stores import (
     Store,
-    SupportsBatch,
     SupportsCopy,
     SupportsCreate,
-    SupportsExpiry,
     SupportsRange,
     SupportsStream,
 )
-
-Advance = Callable[[float], Awaitable[None]]
-"""Lets so many seconds pass for the store: an injected clock, or a real wait."""
-
-EVERY_BYTE = bytes(range(256))
-LARGE = bytes(range(251)) * 12_000
+from ._lasting import EVERY_BYTE, LARGE, LastingSuite, are_equal, listing
 
 # The store of a fixture is used again by each example: none may rely on a key being new.
 _property = settings(
@@ -35,30 +27,8 @@ _property = settings(
 )
 
 
-def are_equal(found: bytes | None, expected: bytes) -> bool:
-    """Return whether payloads are equal; of a bare ``==`` pytest draws megabytes of difference."""
-    return found == expected
-
-
-async def listing(store: Store, folder: str) -> list[str]:
-    """Return the keys of a folder in the order the store yields them."""
-    return [key async for key in store.keys(folder)]
-
-
-class CapabilitySuite:
+class CapabilitySuite(LastingSuite):
     """The part of `StoreSuite` that only some stores can pass."""
-
-    pytestmark = pytest.mark.anyio
-
-    @pytest.fixture
-    def store(self) -> Store:
-        """Return a fresh, empty store."""
-        raise NotImplementedError("return a fresh, empty store")
-
-    @pytest.fixture
-    def advance(self) -> Advance | None:
-        """Return what lets time pass for the store of this test; None where nothing can."""
-        return None
 
     @pytest.fixture
     def ranged(self, store: Store) -> SupportsRange:
@@ -80,34 +50,6 @@ class CapabilitySuite:
         if not isinstance(store, SupportsCopy):
             pytest.skip("this store has no put_copy")
         return store
-
-    @pytest.fixture
-    def creating(self, store: Store) -> SupportsCreate:
-        """Return the store where it has this capability."""
-        if not isinstance(store, SupportsCreate):
-            pytest.skip("this store has no create")
-        return store
-
-    @pytest.fixture
-    def expiring(self, store: Store) -> SupportsExpiry:
-        """Return the store where it has this capability."""
-        if not isinstance(store, SupportsExpiry):
-            pytest.skip("this store has no put_expiring")
-        return store
-
-    @pytest.fixture
-    def batching(self, store: Store) -> SupportsBatch:
-        """Return the store where it has this capability."""
-        if not isinstance(store, SupportsBatch):
-            pytest.skip("this store has no put_many")
-        return store
-
-    @pytest.fixture
-    def wait(self, advance: Advance | None) -> Advance:
-        """Return what lets time pass where there is such a thing."""
-        if advance is None:
-            pytest.skip("this suite has no advance fixture")
-        return advance
 
     # --- range ---
 
@@ -207,7 +149,7 @@ class CapabilitySuite:
     ) -> None:
         # As many as no pool of threads has by default; each waits for all the others.
         streams = 48
-        barrier = threading.Barrier(streams, timeout=60)
+        barrier = threading.Barrier(streams, timeout=10)
 
         def waiting(number: int) -> Iterator[bytes]:
             yield b"%d" % number
@@ -313,86 +255,3 @@ class CapabilitySuite:
 
         assert len(won) == 1
         assert await store.get("a/1") == won[0]
-
-    # --- expiry ---
-
-    async def test_expiring_key_is_there_before_its_time_and_gone_after(
-        self, store: Store, wait: Advance, expiring: SupportsExpiry
-    ) -> None:
-        await expiring.put_expiring("a/1", b"x", 10)
-        await store.put("a/2", b"y")
-
-        await wait(9)
-        assert await store.get("a/1") == b"x"
-        assert await listing(store, "a/") == ["a/1", "a/2"]
-
-        await wait(1)
-        assert await store.get("a/1") is None
-        assert await listing(store, "a/") == ["a/2"]
-
-    async def test_put_over_an_expiring_key_stays_and_the_other_way_round_goes(
-        self, store: Store, wait: Advance, expiring: SupportsExpiry
-    ) -> None:
-        await expiring.put_expiring("a/1", b"x", 10)
-        await store.put("a/1", b"y")
-        await store.put("a/2", b"x")
-        await expiring.put_expiring("a/2", b"y", 5)
-        await expiring.put_expiring("a/3", b"x", 5)
-        await expiring.put_expiring("a/3", b"y", 30)
-        await expiring.put_expiring("a/4", b"x", 5)
-        await store.delete("a/4")
-
-        await wait(10)
-
-        assert await store.get("a/1") == b"y"
-        assert await listing(store, "a/") == ["a/1", "a/3"]
-
-    async def test_expired_key_can_be_created_again(
-        self, store: Store, wait: Advance, expiring: SupportsExpiry, creating: SupportsCreate
-    ) -> None:
-        await expiring.put_expiring("a/1", b"x", 10)
-        assert not await creating.create("a/1", b"y")
-
-        await wait(10)
-
-        assert await creating.create("a/1", b"y")
-        assert await store.get("a/1") == b"y"
-
-    @pytest.mark.parametrize("ttl_seconds", [0, -1, float("nan")])
-    async def test_time_to_live_of_nothing_is_a_value_error(
-        self, store: Store, expiring: SupportsExpiry, ttl_seconds: float
-    ) -> None:
-
-        with pytest.raises(ValueError, match="ttl_seconds"):
-            await expiring.put_expiring("a/1", b"x", ttl_seconds)
-        assert await store.get("a/1") is None
-
-    # --- batch ---
-
-    async def test_batch_writes_all_its_keys(self, store: Store, batching: SupportsBatch) -> None:
-        await store.put("a/1", b"before")
-        payloads = {"a/1": b"one", "b/c/2": b"", "3": EVERY_BYTE}
-        await batching.put_many(payloads)
-        await batching.put_many({})
-
-        assert {key: await store.get(key) for key in payloads} == payloads
-
-    async def test_batch_is_never_seen_in_part(self, store: Store, batching: SupportsBatch) -> None:
-        keys = [f"a/{number}" for number in range(20)]
-        done = anyio.Event()
-        counts: set[int] = set()
-
-        async def look() -> None:
-            while not done.is_set():
-                counts.add(len(await listing(store, "a/")))
-                await anyio.lowlevel.checkpoint()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(look)
-            await anyio.lowlevel.checkpoint()
-            await batching.put_many(dict.fromkeys(keys, b"x"))
-            await anyio.lowlevel.checkpoint()
-            done.set()
-
-        assert counts <= {0, 20}
-        assert await listing(store, "a/") == sorted(keys)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ..stores import Store, SupportsCreate, SupportsRange, SupportsStream
+from ..stores import Store, SupportsBatch, SupportsCreate, SupportsRange, SupportsStream
 
 _Result = TypeVar("_Result")
 
@@ -68,6 +68,15 @@ class StoreMachine(RuleBasedStateMachine):
         """Create a key, which only works where none is."""
         assert self.run(self.store.create(key, payload)) == (key not in self.expected)
         self.expected.setdefault(key, payload)
+
+    @precondition(lambda self: isinstance(self.store, SupportsBatch))
+    @rule(payloads=st.dictionaries(_keys, _payloads, max_size=3), unless=st.none() | _keys)
+    def put_many(self, payloads: dict[str, bytes], unless: str | None) -> None:
+        """Put several keys, where one of any is free."""
+        is_free = unless is None or unless not in self.expected
+        assert self.run(self.store.put_many(payloads, unless=unless)) == is_free
+        if is_free:
+            self.expected.update(payloads)
 
     @precondition(lambda self: isinstance(self.store, SupportsStream))
     @rule(key=_keys, chunks=st.lists(_payloads, max_size=4))

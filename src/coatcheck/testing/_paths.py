@@ -3,7 +3,8 @@
 import pytest
 
 from ..stores import Store, SupportsPath
-from ._capabilities import EVERY_BYTE, CapabilitySuite
+from ._capabilities import CapabilitySuite
+from ._lasting import EVERY_BYTE
 
 
 class PathSuite(CapabilitySuite):

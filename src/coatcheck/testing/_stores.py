@@ -8,7 +8,7 @@ import anyio.to_thread
 import pytest
 
 from ..stores import Store
-from ._capabilities import EVERY_BYTE, LARGE, are_equal, listing
+from ._lasting import EVERY_BYTE, LARGE, are_equal, listing
 from ._paths import PathSuite
 
 _PAYLOADS = (b"", b"x", EVERY_BYTE, "né 🎟".encode(), b"\r\n\0\x1a", LARGE)

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from .conftest import Run
 
 from coatcheck.bank import Journal
 from coatcheck.testing import ManualClock
+
+from .conftest import Run
 
 A = "art:00000000-0000-4000-8000-00000000000a"
 B = "art:00000000-0000-4000-8000-00000000000b"

@@ -1,5 +1,6 @@
 """The program: its options, how it opens a bank, and how errors become exit codes."""
 
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ...bank import BlockingBank
+from ...bank import BlockingBank, without_secrets
 from ...errors import (
     BinaryPayloadError,
     CoatcheckError,
@@ -19,6 +20,7 @@ from ...errors import (
     UnknownPointerError,
 )
 from ...tools import Failure, as_failure
+from .._environment import named_store
 from ._out import note
 
 NOT_FOUND = 1
@@ -33,8 +35,9 @@ Store = Annotated[
         "--store",
         envvar="COATCHECK_STORE",
         metavar="ADDRESS",
-        help="Where artifacts lie: file:DIR, or a path.",
-        show_default="file: in your data folder",
+        help="Where artifacts lie: file:DIR or a path, redis://HOST, s3://BUCKET/PREFIX, gs://, "
+        "az://.",
+        show_default="REDIS_URL, REDIS_HOST, else file: in your data folder",
     ),
 ]
 Scope = Annotated[str, typer.Option("--scope", metavar="NAME", help="Whose artifacts they are.")]
@@ -83,7 +86,7 @@ def opened(store: str | None, scope: str, *, passing: bool = False) -> Generator
     """Open a bank for the time of a `with`; errors inside get hints for who types commands.
 
     Args:
-        store: Its address; None is the store in the user's data folder.
+        store: Its address; None is that of `default_store`.
         scope: As for `BlockingBank`.
         passing: Whether a store will do that is gone with the command.
 
@@ -98,8 +101,10 @@ def opened(store: str | None, scope: str, *, passing: bool = False) -> Generator
         )
     try:
         bank = BlockingBank(address, scope=scope)
-    except ValueError as error:
-        raise InvalidArgumentError(str(error), "Look at --store and --scope.") from error
+    except (ValueError, ImportError) as error:
+        named = named_store(os.environ) if store is None else None
+        where = "--store" if named is None else named.variable
+        raise InvalidArgumentError(str(error), f"Look at {where} and --scope.") from error
     with bank:
         try:
             yield bank
@@ -111,12 +116,15 @@ def opened(store: str | None, scope: str, *, passing: bool = False) -> Generator
             error.hint = "`coatcheck read --unit bytes` reads it."
             raise
         except StoreError as error:
-            error.hint = f"The store is {address}; --store names another."
+            error.hint = f"The store is {without_secrets(address)}; --store names another."
             raise
 
 
 def default_store() -> str:
-    """Return the address of the store in the user's data folder."""
+    """Return the address that the environment names, else that in the user's data folder."""
+    named = named_store(os.environ)
+    if named is not None:
+        return named.address
     from platformdirs import user_data_path
 
     return f"file:{user_data_path('coatcheck')}"

@@ -1,9 +1,23 @@
 """The whole program: the application, with every command added."""
 
-from . import _commands, _demo_command, _journal_commands, _query_command
+from . import (
+    _commands,
+    _demo_command,
+    _doctor_command,
+    _journal_commands,
+    _migrate_command,
+    _query_command,
+)
 from ._app import app
 
 __all__ = ["app", "commands"]
 
-commands = (_commands, _query_command, _journal_commands, _demo_command)
+commands = (
+    _commands,
+    _query_command,
+    _migrate_command,
+    _journal_commands,
+    _doctor_command,
+    _demo_command,
+)
 """Their import adds what they hold to `app`."""

@@ -1,0 +1,81 @@
+"""`coatcheck doctor`: looks whether all is well, and says what to do where it is not."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import typer
+
+from ...bank import folder_at, store_at, without_secrets
+from ...errors import InvalidArgumentError
+from ._app import STORE_FAILED, Json, Store, app, default_store
+from ._out import draw, is_terminal, one_line, write, write_json
+
+if TYPE_CHECKING:
+    from ._doctor import Finding
+
+_SIGNS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "bold red")}
+
+
+@app.command(epilog="Example: coatcheck doctor --store s3://bucket/coatcheck")
+def doctor(*, store: Store = None, as_json: Json = False) -> None:
+    """Check what is installed, and whether the store is reached, written, roomy and on time.
+
+    Each trouble comes with its remedy; where something has failed it ends with 3.
+    """
+    address = default_store() if store is None else store
+    if address == "memory:":
+        raise InvalidArgumentError("memory: is always well, and gone with the command.")
+    findings = asyncio.run(_look(address))
+    is_well = all(finding.state != "failed" for finding in findings)
+    if as_json:
+        write_json(
+            {
+                "store": without_secrets(address),
+                "ok": is_well,
+                "checks": [
+                    {
+                        "check": finding.check,
+                        "state": finding.state,
+                        "told": finding.told,
+                        "remedy": finding.remedy,
+                    }
+                    for finding in findings
+                ],
+            }
+        )
+    else:
+        _show(findings)
+    if not is_well:
+        raise typer.Exit(STORE_FAILED)
+
+
+async def _look(address: str) -> "list[Finding]":
+    from ._doctor import Finding, examine, installation
+
+    findings = installation()
+    try:
+        store = store_at(address)
+    except ValueError as error:
+        raise InvalidArgumentError(str(error), "Look at --store.") from error
+    except ImportError as error:
+        return [*findings, Finding("store", "failed", "an extra is missing", str(error))]
+    try:
+        folder = folder_at(address)
+        return findings + [each async for each in examine(store, address, folder)]
+    finally:
+        await store.close()
+
+
+def _show(findings: "list[Finding]") -> None:
+    if not is_terminal():
+        for finding in findings:
+            fields = (finding.state, finding.check, finding.told, finding.remedy)
+            write("\t".join(one_line(field) for field in fields) + "\n")
+        return
+    from rich.text import Text
+
+    for finding in findings:
+        sign, style = _SIGNS[finding.state]
+        draw(Text.assemble((f"{sign} ", style), (f"{finding.check}: ", "bold"), finding.told))
+        if finding.remedy:
+            draw(Text(f"  {finding.remedy}", "dim" if finding.state == "ok" else ""))

@@ -1,0 +1,208 @@
+"""One connection to a Redis server, made by redis-py: what is sent, answered, and goes wrong.
+
+Imported by its own name, as asyncio and redis take long to import.
+"""
+
+import asyncio
+import re
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Protocol, TypeAlias, cast
+
+from redis import exceptions
+from redis.asyncio import ConnectionPool
+
+from ..errors import StoreUnavailableError
+from ._redis_commands import WRONG_TYPE, Command
+
+_CONNECT_SECONDS = 1.0
+_SLOWEST_BYTES = 4 * 1024 * 1024
+"""What has to come through in a second, beyond the time for an answer."""
+
+_NO_ANSWER = "the Redis server does not answer"
+_OUT_OF_REACH = "the Redis server is out of reach"
+_REFUSED = "the Redis server refuses the user name or password"
+_REASONS: Mapping[str, str] = {
+    "BUSY": "the Redis server is busy with a script",
+    "CLUSTERDOWN": "the Redis cluster is down",
+    "CROSSSLOT": "this Redis server is a cluster, which is not supported",
+    "LOADING": "the Redis server is still loading",
+    "MASTERDOWN": "the Redis server has lost its master",
+    "MISCONF": "the Redis server cannot write to its disk",
+    "MOVED": "this Redis server is a cluster, which is not supported",
+    "NOAUTH": _REFUSED,
+    "NOPERM": "the Redis server does not permit this user to do that",
+    "OOM": "the Redis server has no memory left",
+    "READONLY": "the Redis server can only be read",
+    "TRYAGAIN": "the Redis cluster moves its keys",
+    "WRONGPASS": _REFUSED,
+}
+_PASSING = frozenset({"BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY", "TRYAGAIN"})
+_CODE = re.compile(r"[A-Z]{2,20}")
+
+
+class LostError(Exception):
+    """There is no connection, or not any more. Its text is the reason, for who reads errors."""
+
+    def __init__(self, reason: str, *, is_silence: bool = False, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.is_silence = is_silence
+        """Whether the server took too long."""
+        self.is_final = is_final
+        """Whether another try is of no use."""
+        self.is_sent = False
+        """Whether commands were under way, so that the server may have done them, or yet will."""
+
+
+class Line:
+    """One connection, opened when it is first needed."""
+
+    def __init__(self) -> None:
+        self._link: _Link | None = None
+
+    async def open(self, connect: "Connect") -> None:
+        """Connect, where that has not been done yet.
+
+        Raises:
+            LostError: It did not work.
+            StoreUnavailableError: The server is there, and does not let us in.
+        """
+        if self._link is not None:
+            return
+        link = self._link = connect()
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                await link.connect()
+        except exceptions.ResponseError as error:
+            _answers([error])
+        except _LOST as error:
+            raise _lost(error) from error
+
+    async def exchange(self, seconds: float, *commands: Command) -> list[Any]:
+        """Send all commands at once, and return what each was answered.
+
+        Raises:
+            LostError: The connection broke, or the answers took longer than `seconds`.
+            StoreUnavailableError: One is an error. Then no command of a transaction was done.
+        """
+        link = cast("_Link", self._link)
+        packed = link.pack_commands(commands)
+        replies: list[Any] = []
+        try:
+            async with asyncio.timeout(seconds + sum(map(len, packed)) / _SLOWEST_BYTES):
+                await link.send_packed_command(packed, check_health=False)
+                for _ in commands:
+                    try:
+                        replies.append(await link.read_response(disconnect_on_error=False))
+                    except exceptions.ResponseError as error:
+                        replies.append(error)
+        except _LOST as error:
+            lost = _lost(error)
+            lost.is_sent = True
+            raise lost from error
+        return _answers(replies)
+
+    def abort(self) -> None:
+        """Cut the connection: what was not sent yet will not be."""
+        if self._link is not None:
+            self._link.abort()
+
+    async def close(self) -> None:
+        """Close the connection, and wait until it is."""
+        if self._link is not None:
+            with suppress(*_LOST):
+                await self._link.disconnect()
+            self._link.abort()
+
+
+class _Link(Protocol):
+    """What is used of a connection of redis-py."""
+
+    async def connect(self) -> None: ...
+    async def send_packed_command(self, command: list[bytes], *, check_health: bool) -> None: ...
+    async def read_response(self, *, disconnect_on_error: bool) -> object: ...
+    async def disconnect(self) -> None: ...
+    def pack_commands(self, commands: Iterable[Command]) -> list[bytes]: ...
+    def abort(self) -> None: ...
+
+
+Connect: TypeAlias = Callable[[], _Link]
+
+
+class _Abortable:
+    """Beside a connection of redis-py, which only ends after it has sent what waits to be sent."""
+
+    _reader: asyncio.StreamReader | None
+    _writer: asyncio.StreamWriter | None
+    _transport: asyncio.WriteTransport | None
+
+    async def _connect(self) -> None:
+        self._transport = None
+        await cast("Any", super())._connect()  # noqa: SLF001 - of the class beside
+        if self._writer is not None:
+            self._transport = self._writer.transport
+
+    def abort(self) -> None:
+        transport: asyncio.WriteTransport | None = getattr(self, "_transport", None)
+        if transport is not None:
+            with suppress(OSError):
+                # At once: a transport waits for its loop, which may not be running.
+                transport.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+            with suppress(RuntimeError):  # its loop was closed by force
+                transport.abort()
+        self._reader = self._writer = self._transport = None
+
+
+def connector(url: str) -> Connect:
+    """Return what makes connections to the server at `url`, not connected yet.
+
+    Raises:
+        ValueError: It is no URL of a Redis server.
+    """
+    pool = cast("Any", ConnectionPool).from_url(
+        url,
+        protocol=2,
+        driver_info=None,  # else a server of version 6 is told what it does not know
+        socket_timeout=None,  # an exchange as a whole has its time
+        socket_connect_timeout=_CONNECT_SECONDS,
+    )
+    kind = type("Link", (_Abortable, pool.connection_class), {})
+    return lambda: kind(**pool.connection_kwargs)
+
+
+_LOST = (exceptions.RedisError, OSError, EOFError)
+
+
+def _lost(error: BaseException) -> LostError:
+    if isinstance(error, exceptions.TimeoutError | TimeoutError):
+        return LostError(_NO_ANSWER, is_silence=True)
+    if isinstance(error, exceptions.AuthenticationError):
+        return LostError(_REFUSED, is_final=True)
+    if isinstance(error, exceptions.BusyLoadingError):
+        return LostError(_REASONS["LOADING"])
+    return LostError(_OUT_OF_REACH)
+
+
+def _answers(replies: list[Any]) -> list[Any]:
+    """Return replies, of which the last may be that of a transaction, without error replies."""
+    last: Any = replies[-1]
+    together: list[Any] = replies + last if isinstance(last, list) else replies
+    for number, reply in enumerate(together):
+        if not isinstance(reply, exceptions.ResponseError):
+            continue
+        code = _code(reply)
+        if code in _PASSING:
+            raise LostError(_REASONS[code]) from reply
+        # A transaction may not write in part: what it does fits whatever is there.
+        if code != "WRONGTYPE" or number >= len(replies):
+            told = f"the Redis server answers an error ({code or 'unknown'})"
+            raise StoreUnavailableError(_REASONS.get(code, told)) from reply
+        replies[number] = WRONG_TYPE
+    return replies
+
+
+def _code(error: exceptions.ResponseError) -> str:
+    """Return the word in capitals with which an error begins; what follows may quote keys."""
+    code = error.status_code or str(error).partition(" ")[0]
+    return code if _CODE.fullmatch(code) else ""
