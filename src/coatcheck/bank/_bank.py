@@ -316,10 +316,8 @@ class Bank(Seated):
     ) -> Answer:
         """Answer a question in SQL (one SELECT), JSONPath (``$…``) or JMESPath.
 
-        Args:
-            pointer_or_mapping: The table ``data`` of SQL; or tables by name.
-            expression: In SQL other artifacts are tables too, by pointer or name in quotes.
-            save_as: A name to bank the answer by, however small; a large one is always banked.
+        In SQL the artifact is the table ``data``, or has the name given; others are tables by
+        pointer or name in quotes. With `save_as` the answer is banked however small, by that name.
 
         Raises:
             CoatcheckError: The query is wrong, or takes too much; and as `get` and `put` raise.
