@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from coatcheck import BlockingBank, open_bank
-from coatcheck.bank import store_at
+from coatcheck import BlockingBank, mirror, open_bank
+from coatcheck.bank import read_journal, store_at
 from coatcheck.stores import FileStore, MemoryStore, RedisStore
 
 
@@ -79,3 +79,21 @@ async def test_a_blocking_bank_works_inside_a_running_loop() -> None:
 def test_an_error_reaches_the_caller_of_a_blocking_bank() -> None:
     with BlockingBank("memory:") as bank, pytest.raises(LookupError):
         bank.get("nothing")
+
+
+async def test_a_journal_is_opened_with_the_bank_and_closed_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "calls.jsonl"
+
+    async with open_bank("memory:", scope="s", journal=file) as bank:
+        mirror(lambda: "small", bank)()
+        assert bank.scoped("other").journal is bank.journal
+
+    assert [call.scope for call in read_journal(file)] == ["s"]
+
+
+async def test_a_journal_that_cannot_be_opened_opens_no_store(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        async with open_bank(tmp_path / "store", journal=tmp_path / "none" / "calls.jsonl"):
+            pass
+
+    assert not (tmp_path / "store").exists()

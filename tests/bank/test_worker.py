@@ -102,6 +102,42 @@ def is_running(process_id: int) -> bool:
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
+def test_the_memory_of_the_host_is_not_taken_for_that_of_the_process() -> None:
+    code = (
+        "from coatcheck.bank._worker import Worker\n"
+        "held = b'x' * (5 << 28)\n"
+        "held = None\n"
+        "worker = Worker()\n"
+        "worker.do({'limit': 1 << 26})\n"
+        "worker.ask('SELECT count(*) FROM range(3000000) x(a), range(100) y(b) WHERE a % 7 = b',\n"
+        "    views=(), seconds=60, most_bytes=1000, bare=False)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_the_extra_the_refusal_names_it_and_the_other_languages_answer() -> None:
+    code = (
+        "import asyncio, sys; sys.modules['_duckdb'] = None\n"
+        "from coatcheck import Bank\n"
+        "from coatcheck.errors import InvalidArgumentError\n"
+        "from coatcheck.stores import MemoryStore\n"
+        "async def main():\n"
+        "    bank = Bank(MemoryStore())\n"
+        "    await bank.put([{'id': 1}], name='rows')\n"
+        "    print((await bank.query('rows', '$[0].id')).value)\n"
+        "    try: await bank.query('rows', 'SELECT id FROM data')\n"
+        "    except InvalidArgumentError as error: print(error.hint, error, sep='|')\n"
+        "asyncio.run(main())\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+
+    answer, refusal = found.stdout.splitlines()
+    assert answer == "1"
+    assert "JSONPath" in refusal
+    assert "pip install 'coatcheck[sql]'" in refusal
+    assert not found.stderr
+
+
 def test_a_child_does_not_use_the_processes_of_its_parent(worker: Worker) -> None:
     if not hasattr(os, "fork"):
         return

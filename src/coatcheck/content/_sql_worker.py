@@ -8,13 +8,12 @@ Messages both ways are a length in four bytes, and JSON. A request is answered b
 each one message, and then by one object.
 """
 
-import base64
+import binascii
 import datetime as dt
 import json
 import os
 import resource
 import select
-import signal
 import struct
 import sys
 import threading
@@ -76,7 +75,7 @@ class Watch:
 
     def _run(self) -> None:
         while self._begun.wait():
-            if _peak_bytes() > self.limit_bytes:
+            if _resident_bytes() > self.limit_bytes:
                 os._exit(MEMORY_EXIT)
             if os.getppid() != self._parent:
                 os._exit(0)
@@ -151,7 +150,7 @@ class Database:
         if sys.platform.startswith("linux"):  # elsewhere it is not kept
             _, hard = resource.getrlimit(resource.RLIMIT_AS)
             most = self._watch.limit_bytes + _ADDRESS_BYTES
-            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+            resource.setrlimit(resource.RLIMIT_AS, (hard if 0 <= hard < most else most, hard))
 
     def _ask(self, request: dict[str, Any]) -> Iterator[bytes]:
         """Run the statement of a model."""
@@ -202,7 +201,6 @@ def main() -> None:
     """Answer what is asked on the standard input, until that ends or nothing comes for a while."""
     idle_seconds = float(sys.argv[1])
     sys.set_int_max_str_digits(0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Nothing of the host's is of use here.
     os.environ.clear()  # noqa: TID251
     database = Database()
@@ -330,7 +328,7 @@ _PLAIN: tuple[tuple[Any, Converter], ...] = (
     (int, lambda value: value),
     (float, _float),
     (Decimal, _decimal),
-    ((bytes, bytearray, memoryview), lambda value: base64.b64encode(value).decode()),
+    (bytes, lambda value: binascii.b2a_base64(value, newline=False).decode()),
     ((dt.date, dt.time), _time),
 )
 _NESTED: dict[str, Callable[[Any], Converter | None]] = {
@@ -370,8 +368,12 @@ def _error(name: str, text: str = "") -> bytes:
     return dumps({"error": name, "text": text})
 
 
-def _peak_bytes() -> int:
-    """Return the most memory that this process has had."""
+def _resident_bytes() -> int:
+    """Return the memory that this process has, or where that is not told the most it has had."""
+    if sys.platform.startswith("linux"):
+        # The most it has had would there be at first what the process had that started it.
+        with open("/proc/self/statm", "rb") as counts:  # noqa: PTH123 - imports take time
+            return int(counts.read().split()[1]) * resource.getpagesize()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
