@@ -46,13 +46,14 @@ from coatcheck import open_bank
 
 async def main():
     async with open_bank(sys.argv[1]) as bank:
+        asked = time.perf_counter()
         sql = "SELECT status, count(*) AS n FROM data GROUP BY status ORDER BY status"
-        return await bank.query("small", sql)
+        answer = await bank.query("small", sql)
+        end = time.perf_counter()
+        assert len(answer.value) == 3
+        print([end - start, end - asked])
 
-answer = asyncio.run(main())
-seconds = time.perf_counter() - start
-assert len(answer.value) == 3
-print(seconds)
+asyncio.run(main())
 """
 
 
@@ -171,7 +172,7 @@ async def _first(store: FileStore, rounds: int) -> Row:
 
 def _fresh(folder: Path, rounds: int) -> Row:
     """Ask a small artifact in a process that has done nothing else."""
-    seconds: list[float] = []
+    seconds: list[list[float]] = []
     with tempfile.TemporaryDirectory(prefix="coatcheck-") as compiled:
         # As an installed package has it: the first, uncounted round compiles.
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
@@ -180,7 +181,7 @@ def _fresh(folder: Path, rounds: int) -> Row:
             command = [sys.executable, "-c", _FRESH, f"file:{folder}"]
             found = subprocess.run(command, env=environment, capture_output=True, check=True)
             seconds.append(json.loads(found.stdout))
-    milliseconds = median(seconds[1:]) * 1000
+    milliseconds, alone = (median(each) * 1000 for each in zip(*seconds[1:], strict=True))
     return Row(
         part="query",
         name="first SQL on an artifact of 200 rows, fresh process",
@@ -188,5 +189,6 @@ def _fresh(folder: Path, rounds: int) -> Row:
         unit="ms",
         target=f"≤ {FRESH_MS:g} ms",
         reached=milliseconds <= FRESH_MS,
-        note="import of coatcheck, start of the event loop, opening of the bank and all",
+        note="imports of asyncio and coatcheck, opening of the bank and all; "
+        f"the query alone, and what it imports: {alone:.0f} ms",
     )
