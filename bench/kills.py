@@ -68,7 +68,7 @@ async def kills(folder: Path, count: int) -> list[Row]:
     """Kill writers of files, and see whether what they left in ``tmp/`` is swept."""
     told, found = await _kill_and_check(str(folder), count)
     drafts = len(list((folder / "tmp").iterdir()))
-    await FileStore(folder, clock=lambda: time.time() + _SWEEP_SECONDS).put("probe", b"")
+    await FileStore(folder, clock=lambda: time.time() + _SWEEP_SECONDS).put("probe", b"x")
     found["not swept"] = len(list((folder / "tmp").iterdir()))
     note = f", {drafts} files in tmp swept after a minute"
     return [_row(f"{count} times", "files", told, found, note=note)]

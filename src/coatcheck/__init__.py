@@ -5,6 +5,7 @@ from .content import encoded_size
 from .errors import CoatcheckError, UnknownPointerError
 from .mirror import Mirror, Verbatim, mirror
 from .records import (
+    Answer,
     Artifact,
     Envelope,
     Glimpse,
@@ -17,6 +18,7 @@ from .records import (
 )
 
 __all__ = [
+    "Answer",
     "Artifact",
     "Bank",
     "BlockingBank",
