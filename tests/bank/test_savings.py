@@ -1,7 +1,7 @@
 """What a journal adds up to."""
 
 from coatcheck.bank._journal import Call
-from coatcheck.bank._savings import lineage, savings, total
+from coatcheck.bank.savings import lineage, savings, total
 
 A, B, C = "art:a", "art:b", "art:c"
 

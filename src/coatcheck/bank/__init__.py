@@ -1,13 +1,14 @@
-"""The bank: puts a value whole, shows little of it, reads on."""
+"""The bank: puts a value whole, shows little of it, reads on.
+
+`migration` and `savings` are imported by their own names: few processes need them.
+"""
 
 from ._bank import Bank
 from ._blocking import BlockingBank
 from ._handles import Handles, Work
 from ._journal import TOOL, Call, Journal, parse_call, read_journal
 from ._keys import is_name
-from ._migrate import Migrated, UnknownScopeError, migrate
 from ._open import folder_at, open_bank, store_at, without_secrets
-from ._savings import Lineage, Savings, lineage, savings, total
 from ._stored import StoredValidator
 from ._stream import Stream
 from ._threads import in_daemon_thread, portal, work_on
@@ -20,12 +21,8 @@ __all__ = [
     "Call",
     "Handles",
     "Journal",
-    "Lineage",
-    "Migrated",
-    "Savings",
     "StoredValidator",
     "Stream",
-    "UnknownScopeError",
     "Work",
     "as_found",
     "as_text",
@@ -34,16 +31,12 @@ __all__ = [
     "folder_at",
     "in_daemon_thread",
     "is_name",
-    "lineage",
-    "migrate",
     "open_bank",
     "parse_call",
     "parsed",
     "portal",
     "read_journal",
-    "savings",
     "store_at",
-    "total",
     "without_secrets",
     "work_on",
 ]

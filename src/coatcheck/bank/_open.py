@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from ..records import Kind, Limits
-from ..stores import FileStore, MemoryStore, ObjectStore, RedisStore, Store
+from ..stores import FileStore, MemoryStore, Store
 from ._bank import Bank
 from ._journal import Journal
 
@@ -86,8 +86,12 @@ def store_at(address: str | PathLike[str], *, durable: bool = False) -> Store:
     if scheme == "memory" and not rest:
         return MemoryStore()
     if scheme in _OBJECTS:
+        from ..stores import ObjectStore
+
         return ObjectStore(text)
     if scheme in _REDIS:
+        from ..stores import RedisStore
+
         return RedisStore(text)
     raise ValueError(f"no store at {without_secrets(text)!r}: {_FORMS}")
 

@@ -1,8 +1,9 @@
-"""Where payloads lie: bytes under keys, in memory or in files. Never what they mean."""
+"""Where payloads lie: bytes under keys. Never what they mean."""
+
+from typing import TYPE_CHECKING
 
 from ._file import FileStore
 from ._memory import MemoryStore
-from ._object import ObjectStore
 from ._protocols import (
     Store,
     SupportsBatch,
@@ -16,7 +17,10 @@ from ._protocols import (
     SupportsVitals,
     Vitals,
 )
-from ._redis import RedisStore
+
+if TYPE_CHECKING:
+    from ._object import ObjectStore
+    from ._redis import RedisStore
 
 __all__ = [
     "FileStore",
@@ -35,3 +39,16 @@ __all__ = [
     "SupportsVitals",
     "Vitals",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Loaded when they are asked for: few processes need them, and they are many modules.
+    if name == "ObjectStore":
+        from ._object import ObjectStore
+
+        return ObjectStore
+    if name == "RedisStore":
+        from ._redis import RedisStore
+
+        return RedisStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

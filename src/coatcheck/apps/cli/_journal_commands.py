@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ...bank import TOOL, Call, Savings, lineage, parse_call, read_journal, savings, total
+from ...bank import TOOL, Call, parse_call, read_journal
+from ...bank.savings import Savings, lineage, savings, total
 from ...errors import InvalidArgumentError
 from ...records import is_pointer
 from ._app import Json, app

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ...bank import Migrated, UnknownScopeError, migrate, store_at, without_secrets
+from ...bank import store_at, without_secrets
+from ...bank.migration import Migrated, UnknownScopeError, migrate
 from ...errors import InvalidArgumentError, StoreError, shown
 from ...tools import Failure
 from ._app import NOT_FOUND, STORE_FAILED, Json, app, report

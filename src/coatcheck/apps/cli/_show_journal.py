@@ -6,7 +6,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ...bank import Savings
+from ...bank.savings import Savings
 from ._lines import human_size
 from ._out import one_line
 

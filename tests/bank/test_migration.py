@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from coatcheck import Bank, Kind
-from coatcheck.bank import Migrated, UnknownScopeError, migrate
+from coatcheck.bank.migration import Migrated, UnknownScopeError, migrate
 from coatcheck.errors import ExpiredPointerError, StoreFormatError, StoreUnavailableError
 from coatcheck.stores import FileStore, MemoryStore, ObjectStore, RedisStore, Store
 from coatcheck.testing import ManualClock, S3Server
