@@ -30,7 +30,7 @@ $(shell rm -f $(VENV)/.uv $(VENV)/.run $(VENV)/.test)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test suite lint format soak corpus bench-core bench-stores bench-tokens pythons lock clean
+.PHONY: help demo setup test suite lint format soak corpus bench-core bench-full bench-stores bench-tokens pythons lock clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' Makefile
@@ -92,6 +92,9 @@ corpus: setup ## answer the questions of the corpus, where there is one
 
 bench-core: setup ## measure the core against its limits and rivals
 	$(BIN)/python bench/core.py
+
+bench-full: setup ## measure a file store of a million artifacts
+	$(BIN)/python bench/full.py
 
 bench-stores: setup ## measure files, Redis and S3 against their bare clients
 	$(BIN)/python bench/stores.py

@@ -142,7 +142,10 @@ def test_columns_that_may_be_of_any_kind_are_not(
 def test_what_may_not_run_is_refused_with_the_reason(
     engine: DuckDBPyConnection, sql: str, reason: str
 ) -> None:
-    assert reason in str(refusal(engine, sql))
+    refused = refusal(engine, sql)
+
+    assert reason in str(refused)
+    assert refused.hint
 
 
 def test_nothing_is_no_statement(engine: DuckDBPyConnection) -> None:
@@ -160,7 +163,9 @@ def test_the_longest_statement_runs_and_a_longer_one_does_not(engine: DuckDBPyCo
     longest = "SELECT 1" + " " * (LONGEST_SQL - 8)
 
     assert read(engine, longest).tables == {}
-    assert "10,001 characters" in str(refusal(engine, longest + " "))
+    refused = refusal(engine, longest + " ")
+    assert "10,001 characters" in str(refused)
+    assert "Bank a long list" in refused.hint
 
 
 def test_a_statement_that_is_nested_too_deep_is_refused(engine: DuckDBPyConnection) -> None:

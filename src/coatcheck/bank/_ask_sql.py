@@ -158,7 +158,8 @@ class SqlQueries:
                 )
             except UnreadableError as error:
                 if error.table in anew:
-                    raise refused("an artifact cannot be read as a table") from None
+                    hint = "Ask in JSONPath ($…) or JMESPath, or search it."
+                    raise refused("an artifact cannot be read as a table", hint) from None
                 anew |= {error.table}
                 continue
             except EngineError as error:

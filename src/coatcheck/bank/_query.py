@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from ..content import Budget, compile_jmespath, compile_jsonpath, dumps, outline
+from ..content import Budget, compile_jmespath, compile_jsonpath, dumps, nothing_at, outline
 from ..errors import (
     InvalidArgumentError,
     InvalidQueryError,
@@ -161,8 +161,7 @@ def _compiled(language: str, expression: str) -> _Ask:
         if not path.is_singular:
             return nodes, len(nodes)
         if not nodes:
-            hint = f"It is {outline(value)}."
-            raise NothingSelectedError(expression, "no part of it is at this path", hint)
+            raise nothing_at(expression, outline(value))
         return nodes[0], 1
 
     return find

@@ -1,8 +1,8 @@
 """How the bank reads what it stored: the value, the payload, a range; and anew where it is gone."""
 
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -124,6 +124,17 @@ class Reader:
             raise DamagedPayloadError(record.artifact.pointer)
         return data
 
+    async def fetched(self, record: Record, start_byte: int, stop_byte: int) -> bytes:
+        """Return bytes of a payload that is there.
+
+        Raises:
+            GoneError: It is gone; `found` knows what to do.
+        """
+        data = await self.fetch(record, start_byte, stop_byte)
+        if data is None:
+            raise GoneError
+        return data
+
     def view(self, record: Record) -> View:
         """Return the whole of an artifact, as it is read and searched."""
         artifact = record.artifact
@@ -136,12 +147,23 @@ class Reader:
         )
 
 
+@contextmanager
+def damaged(pointer: str) -> Generator[None]:
+    """Tell of what cannot be read as it was indexed as damage."""
+    try:
+        yield
+    except CoatcheckError:
+        raise
+    except ValueError:
+        raise DamagedPayloadError(pointer) from None
+
+
 async def page_of(
     view: View, offset: int, limit: int | None, unit: str, limits: Limits
 ) -> Page | None:
     """Return one window of a view, as `Bank.read`."""
     index, rows = view.index, view.index.rows
-    try:
+    with damaged(view.pointer):
         if unit == "rows" and rows is not None and has_binary_rows(index):
             ask = partial(binary_page, rows, offset=offset, limit=limit, limits=limits)
             return await asked_of(index.size_bytes, view.fetch, ask)
@@ -150,10 +172,6 @@ async def page_of(
         plan = plan_page(index, unit=unit, offset=offset, limit=limit, limits=limits)
         data = await view.fetch(plan.start_byte, plan.stop_byte)
         return None if data is None else plan.cut(data)
-    except CoatcheckError:
-        raise
-    except ValueError:
-        raise DamagedPayloadError(view.pointer) from None
 
 
 async def searched(

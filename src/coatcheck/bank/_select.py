@@ -31,11 +31,11 @@ from ..content import (
     slice_rows,
     take_rows,
 )
-from ..errors import CoatcheckError, DamagedPayloadError, NothingSelectedError
+from ..errors import DamagedPayloadError, NothingSelectedError
 from ..records import Page, Pointer, names_pointer
-from ._reader import Reader, View, page_of
+from ._reader import Reader, View, damaged, page_of
 from ._record import Record
-from ._rows import Fetch, GoneError, asked_of
+from ._rows import Fetch, asked_of
 from ._shared import Shared
 from ._threads import work_on
 from ._trees import TREE_FORMS, HeldTrees, Trees, nothing_in
@@ -103,7 +103,7 @@ class Selections:
         if selector.form == "rows":
             return await self._rows(record, selector), record.index.size_bytes
         data = await self._text(record, selector)
-        with _damaged(record):
+        with damaged(record.artifact.pointer):
             return await work_on(len(data), decode, data, "text"), len(data)
 
     async def payload(self, record: Record, *, selector: Selector | None) -> bytes | None:
@@ -194,8 +194,8 @@ class Selections:
         if has_binary_rows(record.index):
             return await self._asked(record, lambda payload: take_rows(rows, payload, start, stop))
         span = rows_span(rows, record.index.size_bytes, start, stop)
-        data = await self._fetched(record, *span)
-        with _damaged(record):
+        data = await self._reader.fetched(record, *span)
+        with damaged(record.artifact.pointer):
             return await work_on(len(data), parse_rows, rows, data, start, stop)
 
     async def _of_each_row(self, record: Record, picks: EachRow) -> list[object]:
@@ -207,8 +207,8 @@ class Selections:
             picks.feed(first, stop, data)
 
         for first, stop in picks.spans():
-            data = await self._fetched(record, *picks.span_bytes(first, stop))
-            with _damaged(record):
+            data = await self._reader.fetched(record, *picks.span_bytes(first, stop))
+            with damaged(record.artifact.pointer):
                 await work_on(len(data), pass_over, first, stop, data)
             del data
         if f"xxh3:{digest.hexdigest()}" != record.artifact.digest:
@@ -257,13 +257,13 @@ class Selections:
         indexer = PieceIndexer()
         for start_byte in range(first, stop, _WINDOW_BYTES):
             stop_byte = min(start_byte + _WINDOW_BYTES, stop)
-            indexer.add(await self._fetched(record, start_byte, stop_byte))
+            indexer.add(await self._reader.fetched(record, start_byte, stop_byte))
             await checkpoint()  # others get their turn
         return indexer.index()
 
     async def _text(self, record: Record, selector: Selector) -> bytes:
         section = await self._asked(record, self._locating(record, selector))
-        return await self._fetched(record, section.start.byte, section.stop.byte)
+        return await self._reader.fetched(record, section.start.byte, section.stop.byte)
 
     def _locating(self, record: Record, selector: Selector) -> Callable[[PartialPayload], Section]:
         """Return what finds the window of a selector.
@@ -287,14 +287,8 @@ class Selections:
         return locate
 
     async def _asked(self, record: Record, ask: Callable[[PartialPayload], T]) -> T:
-        with _damaged(record):
+        with damaged(record.artifact.pointer):
             return await asked_of(record.index.size_bytes, partial(self._reader.fetch, record), ask)
-
-    async def _fetched(self, record: Record, start_byte: int, stop_byte: int) -> bytes:
-        data = await self._reader.fetch(record, start_byte, stop_byte)
-        if data is None:
-            raise GoneError
-        return data
 
 
 def _named(record: Record, selector: Selector) -> str:
@@ -309,17 +303,6 @@ def _naming(record: Record, selector: Selector) -> Generator[None]:
     except NothingSelectedError as error:
         pointer = _named(record, selector)
         raise NothingSelectedError(pointer, error.reason, error.hint) from None
-
-
-@contextmanager
-def _damaged(record: Record) -> Generator[None]:
-    """Tell of what cannot be read as it was indexed as damage."""
-    try:
-        yield
-    except CoatcheckError:
-        raise
-    except ValueError:
-        raise DamagedPayloadError(record.artifact.pointer) from None
 
 
 def _left(held: HeldTrees | None, record: Record) -> None:

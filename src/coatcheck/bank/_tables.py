@@ -38,7 +38,7 @@ from ..content.sql import (
 from ..errors import CoatcheckError, DamagedPayloadError, NothingSelectedError, shown
 from ..stores import SupportsPath
 from ._databases import Prepared, Wanted
-from ._reader import Reader
+from ._reader import Reader, damaged
 from ._record import Record
 from ._rows import GoneError
 from ._select import Selections
@@ -204,14 +204,10 @@ class Tables:
             raise GoneError
 
         def write() -> tuple[WrittenFrame | None, str]:
-            try:
-                frame = None
+            frame = None
+            with damaged(record.artifact.pointer):
                 if record.form != "npy":
                     frame = write_frame(payload, record.form, wanted)
-            except CoatcheckError:
-                raise
-            except ValueError:
-                raise DamagedPayloadError(record.artifact.pointer) from None
             return frame, "" if frame is None else spool.write(frame.payload)
 
         frame, path = await in_daemon_thread(write)
@@ -237,13 +233,9 @@ class Tables:
             first, end = rows_span(rows, size_bytes, start, stop)
             if end - first > SAMPLE_BYTES:
                 continue
-            data = await self._reader.fetch(record, first, end)
-            if data is None:
-                raise GoneError
-            try:
+            data = await self._reader.fetched(record, first, end)
+            with damaged(record.artifact.pointer):
                 found += parse_rows(rows, data, start, stop)
-            except ValueError:
-                raise DamagedPayloadError(record.artifact.pointer) from None
         return found, len(found) == rows.count
 
     async def _path(self, record: Record, spool: Spool) -> str:
@@ -257,9 +249,7 @@ class Tables:
         with spool.open() as file:
             for start in range(0, size_bytes, PIECE_BYTES):
                 stop = min(start + PIECE_BYTES, size_bytes)
-                data = await self._reader.fetch(record, start, stop)
-                if data is None:
-                    raise GoneError
+                data = await self._reader.fetched(record, start, stop)
                 digest.update(data)
                 await work_on(len(data), file.write, data)
         if f"xxh3:{digest.hexdigest()}" != record.artifact.digest:

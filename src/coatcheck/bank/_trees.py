@@ -150,9 +150,7 @@ class Trees:
 
     async def _head(self, record: Record) -> str:
         """Return the beginning of a payload whose host asked for no preview of it."""
-        data = await self._reader.fetch(record, 0, min(_HEAD_BYTES, record.index.size_bytes))
-        if data is None:
-            raise GoneError
+        data = await self._reader.fetched(record, 0, min(_HEAD_BYTES, record.index.size_bytes))
         return data.decode("utf-8", "replace")
 
 

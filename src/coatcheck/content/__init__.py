@@ -17,7 +17,7 @@ from ._own import own
 from ._page import PagePlan, plan_page
 from ._parsed import is_parsed_as, parse_payload, parse_rows, rows_span, tree_bytes
 from ._partial import MissingRangeError, PartialPayload
-from ._pick import pick, slice_rows
+from ._pick import nothing_at, pick, slice_rows
 from ._preview import head_chars, preview, shown_preview, visible
 from ._row_paths import EachRow, pick_of_row, single_row
 from ._search import search_for
@@ -79,6 +79,7 @@ __all__ = [
     "loads",
     "names_json",
     "names_text",
+    "nothing_at",
     "outline",
     "own",
     "parse_payload",

@@ -41,11 +41,15 @@ def pick(value: object, selector: Selector, *, is_shared: bool) -> object:
     path = compile_jsonpath(selector.text)
     nodes = path.find(value, Budget())
     if not nodes:
-        hint = f"It is {outline(value)}."
-        raise NothingSelectedError(selector.text, "no part of it is at this path", hint)
+        raise nothing_at(selector.text, outline(value))
     if path.is_singular:
         return own(nodes[0]) if is_shared else nodes[0]
     return handed_out(nodes, selector, is_shared=is_shared)
+
+
+def nothing_at(path: str, outlined: str) -> NothingSelectedError:
+    """Return the error of a JSONPath that finds nothing in what has this outline."""
+    return NothingSelectedError(path, "no part of it is at this path", f"It is {outlined}.")
 
 
 def handed_out(nodes: list[object], selector: Selector, *, is_shared: bool) -> list[object]:

@@ -10,7 +10,7 @@ from ._index import Rows
 from ._json_pointer import resolve_pointer
 from ._outline import outline
 from ._parsed import is_text_rows, parse_block
-from ._pick import handed_out, pick
+from ._pick import handed_out, nothing_at, pick
 from ._selector import Selector
 
 _FETCHED_BYTES = 8 * 1024 * 1024
@@ -120,8 +120,7 @@ class EachRow:
             NothingSelectedError: There are none.
         """
         if not self._nodes:
-            text, hint = self._selector.text, f"It is {self._outline}."
-            raise NothingSelectedError(text, "no part of it is at this path", hint)
+            raise nothing_at(self._selector.text, self._outline)
         return handed_out(self._nodes, self._selector, is_shared=False)
 
     def _grouped(self, first: int, stop: int, least_bytes: int) -> Iterator[tuple[int, int]]:

@@ -34,6 +34,7 @@ _COMPARING = frozenset({"BETWEEN", "COMPARISON"})
 _OPERANDS = ("left", "right", "input", "lower", "upper", "child")
 _IN = frozenset({"COMPARE_IN", "COMPARE_NOT_IN"})
 
+_LONG_HINT = 'Bank a long list of values, and join with it: FROM "art:…".'
 _ONLY_SELECT = "only SELECT and WITH statements run"
 _HINTS = {
     "describe": "SELECT * FROM data LIMIT 3 shows its columns.",
@@ -68,13 +69,14 @@ def check_words(sql: str) -> None:
         InvalidQueryError: It is too long, or begins with what does not run.
     """
     if len(sql) > LONGEST_SQL:
-        raise refused(f"it has {len(sql):,} characters, and may have {LONGEST_SQL:,}")
+        reason = f"it has {len(sql):,} characters, and may have {LONGEST_SQL:,}"
+        raise refused(reason, _LONG_HINT)
     word = sql.lstrip(" \t\r\n(").partition("(")[0].split(None, 1)[0:1]
     first = word[0].lower() if word else ""
     if first in _HINTS:
         raise refused(_ONLY_SELECT, _HINTS[first])
     if "\x00" in sql:
-        raise refused("it has a NUL character")
+        raise refused("it has a NUL character", "Leave it out, or write chr(0).")
 
 
 def read_statement(tree: str, sql: str) -> Statement:
@@ -266,13 +268,15 @@ class _Reading:
         elif kind == "SUBQUERY":
             self._scalar([node.get("child")])
         elif kind == "TYPE" and _is_qualified(node):
-            raise refused(f"there is no type {shown('.'.join(_path(node)))}")
+            reason = f"there is no type {shown('.'.join(_path(node)))}"
+            raise refused(reason, "Take a type of DuckDB: BIGINT, DOUBLE, VARCHAR, TIMESTAMP.")
 
     def _function(self, node: _Node) -> None:
         name = str(node.get("function_name"))
         allowed = OPERATORS if node.get("is_operator") else FUNCTIONS
         if _is_qualified(node) or node.get("schema") or node.get("catalog"):
-            raise refused(f"{shown('.'.join(_path(node)))} is no function that may be called")
+            reason = f"{shown('.'.join(_path(node)))} is no function that may be called"
+            raise refused(reason, "Write the name of a function alone, without a schema.")
         if name.lower() not in allowed and name.lower() not in FUNCTIONS:
             raise refused(
                 f"the function {shown(name)} may not be called",

@@ -99,11 +99,13 @@ class FileStore:
 
     async def keys(self, folder: str) -> AsyncIterator[str]:
         segments = split_folder(folder)
-        keys = self._list(folder, segments, _INLINE_NAMES)
-        if keys is None:
-            keys = await in_thread(partial(self._list, folder, segments, sys.maxsize))
-        for key in keys or ():
-            yield key
+        names = self._list(segments, _INLINE_NAMES)
+        if names is None:
+            names = await in_thread(partial(self._list, segments, sys.maxsize))
+        for name in names or ():
+            # Looked at one by one: of a long listing most readers want the beginning.
+            if is_key(key := folder + name):
+                yield key
 
     async def vitals(self) -> Vitals:
         return await in_thread(self._look)
@@ -169,19 +171,21 @@ class FileStore:
                     raise _TooLargeError
                 return _pread(file, start, stop)
 
-    def _list(self, folder: str, segments: Sequence[str], most: int) -> list[str] | None:
-        """Return the sorted keys of a folder, None where it holds more than `most` names."""
+    def _list(self, segments: Sequence[str], most: int) -> list[str] | None:
+        """Return the sorted names of files in a folder, None where it holds more than `most`."""
         with unavailable, self._folders.find(segments) as opened:
             if opened is None:
                 return []
             with os.scandir(opened) as entries:
-                files = [
-                    entry.name if entry.is_file(follow_symlinks=False) else ""
+                names = [
+                    entry.name
                     for entry in itertools.islice(entries, most)
+                    if entry.is_file(follow_symlinks=False)
                 ]
                 if next(entries, None) is not None:
                     return None
-        return sorted(key for name in files if name and is_key(key := folder + name))
+        names.sort()
+        return names
 
 
 class _TooLargeError(Exception):
