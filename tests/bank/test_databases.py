@@ -7,7 +7,7 @@ import pytest
 
 from coatcheck.bank._databases import Database, Databases, Prepared, Wanted
 from coatcheck.bank._worker import spares
-from coatcheck.content import Session
+from coatcheck.content import SqlEngine
 from coatcheck.content.sql import Loaded, UnreadableError
 from coatcheck.errors import InvalidQueryError
 
@@ -17,9 +17,9 @@ MIB = 2**20
 def prepared(*columns: str, size_bytes: int = 10, is_whole: bool = False) -> Prepared:
     """Return a table of one row, in which each column holds its own name."""
 
-    def load(session: Session, table: str, wanted: Wanted) -> Loaded:
+    def load(engine: SqlEngine, table: str, wanted: Wanted) -> Loaded:
         cells = ", ".join(f"'{column}' AS {column}" for column in columns)
-        session.run(f"CREATE TABLE {table} AS SELECT {cells}")
+        engine.run(f"CREATE TABLE {table} AS SELECT {cells}")
         kinds = dict.fromkeys(columns, "VARCHAR")
         return Loaded(table=table, columns=kinds, is_whole=is_whole, known=["a", "b", "c"])
 
@@ -64,8 +64,8 @@ def test_a_table_that_was_loaded_whole_has_all(database: Database) -> None:
 
 
 def test_of_columns_that_are_not_all_known_each_name_counts(database: Database) -> None:
-    def load(session: Session, table: str, wanted: Wanted) -> Loaded:
-        session.run(f"CREATE TABLE {table} (a INTEGER)")
+    def load(engine: SqlEngine, table: str, wanted: Wanted) -> Loaded:
+        engine.run(f"CREATE TABLE {table} (a INTEGER)")
         kinds = {"a": "INTEGER"}
         return Loaded(table=table, columns=kinds, is_whole=False, known=["a"], knows_all=False)
 
@@ -85,7 +85,7 @@ def test_what_is_loaded_next_is_loaded_with_what_was_there(database: Database) -
 
 
 def test_a_table_that_cannot_be_read_is_named_and_leaves_nothing(database: Database) -> None:
-    def fail(session: Session, table: str, wanted: Wanted) -> Loaded:
+    def fail(engine: SqlEngine, table: str, wanted: Wanted) -> Loaded:
         raise UnreadableError
 
     with pytest.raises(UnreadableError) as caught:

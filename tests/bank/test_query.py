@@ -69,9 +69,6 @@ async def refusal(bank: Bank, target: Any, expression: str) -> InvalidQueryError
     return caught.value
 
 
-# --- languages ---
-
-
 @pytest.mark.parametrize(
     ("expression", "language"),
     [
@@ -113,9 +110,6 @@ async def test_a_failure_names_the_language(quick: Bank, expression: str, messag
     await quick.put(ORDERS, name="orders")
 
     assert str(await refusal(quick, "orders", expression)).startswith(message)
-
-
-# --- tables ---
 
 
 async def test_the_artifact_is_the_table_data(bank: Bank) -> None:
@@ -225,9 +219,6 @@ async def test_the_same_artifact_may_be_named_in_several_ways(quick: Bank) -> No
     sql = f'SELECT count(*) AS n FROM data a, "orders" b, "{artifact.pointer}" c WHERE a.id = b.id'
 
     assert await rows_of(quick, "orders", sql) == [{"n": 100}]
-
-
-# --- rows ---
 
 
 async def test_lines_of_json_are_rows(bank: Bank) -> None:
@@ -515,9 +506,6 @@ async def test_a_payload_that_is_not_what_was_stored_is_damaged(store: Store) ->
     bank.end_queries()
 
 
-# --- other languages ---
-
-
 async def test_jsonpath_gives_a_list_and_a_path_of_names_the_one_value(quick: Bank) -> None:
     await quick.put({"items": ORDERS}, name="orders")
 
@@ -577,9 +565,6 @@ async def test_a_path_asks_one_artifact_and_one_with_a_structure(
     found = await refusal(quick, "text", expression)
     assert "no structure" in str(found)
     assert "line_number, line" in found.hint
-
-
-# --- answers ---
 
 
 @pytest.mark.parametrize("expression", ["SELECT a FROM data", "[].{a: a}", "$[*]"])
@@ -788,9 +773,6 @@ def test_a_host_without_a_loop_asks_a_blocking_bank(tmp_path: Path) -> None:
         assert bank.get("saved") == [{"n": 10}]
 
 
-# --- kinds ---
-
-
 async def test_sets_of_100_000_ids_are_joined_without_one_of_them_being_shown(
     quick: Bank,
 ) -> None:
@@ -861,8 +843,6 @@ async def test_a_result_of_several_kinds_is_derived(quick: Bank) -> None:
         assert answer.artifact is not None
         assert answer.artifact.kind == "derived"
 
-
-# --- a law ---
 
 CELLS = {
     "n": st.integers(-(2**63), 2**63 - 1) | st.none(),

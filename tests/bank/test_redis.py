@@ -59,9 +59,6 @@ async def stream_of(text: str) -> AsyncIterator[str]:
         yield text[start : start + 50_000]
 
 
-# --- what is written ---
-
-
 async def test_c49_artifact_lies_under_the_prefix_with_a_time_and_no_file_is_made(
     store: RedisStore,
     redis_url: str,
@@ -160,9 +157,6 @@ async def test_the_first_of_several_writers_of_one_key_wins_and_the_others_leave
     parts = [key for key in of("payloads", keys) if "#" in key]
     assert len(parts) == 3
     assert [len(of(kind, keys)) for kind in kinds] == [1, 1 + 3, 1, 1]
-
-
-# --- how long it lives ---
 
 
 @pytest.mark.parametrize("form", ["small", "in parts", "stream", "stream in parts"])
@@ -310,9 +304,6 @@ async def test_background_work_is_told_as_long_as_it_may_be_asked_for(
     (kept,) = of("handles", keys)
     assert keys[kept] > 10 * DAY_MS
     assert (await Bank(store).handles.poll(handle)).result == "done"
-
-
-# --- outages ---
 
 
 async def test_in_an_outage_results_pass_inline_in_time_and_then_are_banked_again(

@@ -111,9 +111,6 @@ async def is_whole(bank: Bank, pointer: str, payload: bytes) -> None:
     assert await bank.payload(pointer) == payload
 
 
-# --- what is stored ---
-
-
 async def test_items_are_stored_as_one_array_with_index_glimpse_and_digest(
     bank: Bank, kind: str
 ) -> None:
@@ -186,9 +183,6 @@ async def test_lists_text_and_other_values_are_no_streams(bank: Bank, tmp_path: 
     assert await bank.get((await bank.put(name)).pointer) == name
     assert await bank.get((await bank.put([1])).pointer) == [1]
     assert await bank.get((await bank.put({"a": 1})).pointer) == {"a": 1}
-
-
-# --- paths and open files ---
 
 
 async def test_a_path_is_its_files_bytes_with_the_type_of_its_name(
@@ -308,9 +302,6 @@ async def test_a_file_that_has_nothing_yet_fails_clearly(bank: Bank, store: Stor
     with pytest.raises(BlockingIOError):
         await bank.put(Unready())
     assert await payloads(bank, store) == []
-
-
-# --- failing ---
 
 
 async def test_a_stream_that_fails_leaves_nothing_and_says_how_far_it_came(
@@ -499,9 +490,6 @@ async def test_closing_may_fail_and_what_cannot_be_closed_is_left(bank: Bank) ->
     assert await bank.get((await bank.put(map(str, [1]))).pointer) == ["1"]
 
 
-# --- keys ---
-
-
 async def test_a_keyed_stream_is_banked_once_and_another_one_elsewhere(
     bank: Bank, store: Store
 ) -> None:
@@ -554,9 +542,6 @@ async def test_ids_that_are_taken_by_nothing_are_an_outage() -> None:
     assert await payloads(bank, store) == []
 
 
-# --- content types of values ---
-
-
 @pytest.mark.parametrize(
     ("value", "content_type"),
     [
@@ -590,8 +575,6 @@ async def test_a_value_that_is_its_type_is_kept(bank: Bank) -> None:
         assert artifact.content_type == content_type
         assert await bank.get(artifact.pointer) == value
 
-
-# --- memory ---
 
 _GROWTH = """
 import asyncio, sys, tracemalloc

@@ -11,11 +11,11 @@ from coatcheck.content import EngineError, SqlRows
 from coatcheck.content._sql_worker import converted, converter
 
 
-class EngineSession:
+class LocalEngine:
     """Runs statements as the process of a database does."""
 
     def __init__(self) -> None:
-        self.connection = engine()
+        self.connection = connection()
         self.statements: list[str] = []
 
     def run(self, sql: str, parameters: Sequence[object] = ()) -> SqlRows:
@@ -36,12 +36,12 @@ class EngineSession:
 
 
 @cache
-def engine() -> DuckDBPyConnection:
+def connection() -> DuckDBPyConnection:
     return connect(":memory:", config={"threads": "2"})
 
 
 @pytest.fixture
-def session() -> Iterator[EngineSession]:
-    session = EngineSession()
-    yield session
-    session.clear()
+def engine() -> Iterator[LocalEngine]:
+    engine = LocalEngine()
+    yield engine
+    engine.clear()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coatcheck.content import resolve_pointer
+from coatcheck.content._json_pointer import resolve_pointer
 from coatcheck.errors import InvalidArgumentError, NothingSelectedError
 
 # The document of RFC 6901, section 5.

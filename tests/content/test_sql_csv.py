@@ -24,18 +24,18 @@ from coatcheck.content.sql import (
 BIG = 20_000_000
 
 
-class Session(Protocol):
+class SqlEngine(Protocol):
     def run(self, sql: str, parameters: Sequence[object] = ()) -> SqlRows: ...
 
 
 class Table:
-    def __init__(self, session: Session, loaded: Loaded) -> None:
+    def __init__(self, engine: SqlEngine, loaded: Loaded) -> None:
         self.loaded = loaded
         self.types = dict(loaded.columns)
-        session.run(loaded.view("data"))
-        self.rows = session.run("SELECT * FROM data")
-        session.run("DROP VIEW data")
-        session.run(f"DROP TABLE {loaded.table} CASCADE")
+        engine.run(loaded.view("data"))
+        self.rows = engine.run("SELECT * FROM data")
+        engine.run("DROP VIEW data")
+        engine.run(f"DROP TABLE {loaded.table} CASCADE")
 
 
 def is_simple(payload: bytes) -> bool:
@@ -46,7 +46,7 @@ def is_simple(payload: bytes) -> bool:
 
 
 def table_of(
-    session: Session,
+    engine: SqlEngine,
     path: Path,
     text: str,
     *,
@@ -80,16 +80,16 @@ def table_of(
         are_arrays=not simple,
         has_extra=has_extra,
     )
-    return Table(session, load_csv(session, source, "t0", wanted))
+    return Table(engine, load_csv(engine, source, "t0", wanted))
 
 
 Load = Callable[..., Table]
 
 
 @pytest.fixture
-def load(session: Session, tmp_path: Path) -> Load:
+def load(engine: SqlEngine, tmp_path: Path) -> Load:
     def load(text: str, **options: Any) -> Table:
-        return table_of(session, tmp_path / "records", text, **options)
+        return table_of(engine, tmp_path / "records", text, **options)
 
     return load
 
@@ -195,7 +195,7 @@ def test_longer_records_and_blank_lines_before_the_header_are_left_to_us(
 
 
 def test_another_number_of_records_than_was_counted_is_left_to_us(
-    session: Session, tmp_path: Path
+    engine: SqlEngine, tmp_path: Path
 ) -> None:
     path = tmp_path / "records"
     path.write_bytes(b"a,b\n1,2\n")
@@ -204,7 +204,7 @@ def test_another_number_of_records_than_was_counted_is_left_to_us(
     )
 
     with pytest.raises(UnreadableError):
-        load_csv(session, source, "t0", None)
+        load_csv(engine, source, "t0", None)
 
 
 def test_an_engine_without_memory_is_no_reason_to_read_it_otherwise(tmp_path: Path) -> None:
@@ -248,15 +248,15 @@ def test_lone_surrogates_are_replaced_one_for_one() -> None:
 @example('1,2\n"3",4\n')
 @example("1,\r\n2\n")
 def test_whatever_the_text_the_records_are_ours(
-    session: Session, tmp_path: Path, text: str
+    engine: SqlEngine, tmp_path: Path, text: str
 ) -> None:
     text = f"x,y\n{text}"
     records = parse_csv(text, "csv")[1:]
 
     try:
-        table = table_of(session, tmp_path / "records", text)
+        table = table_of(engine, tmp_path / "records", text)
     except UnreadableError:
-        session.run("DROP TABLE t0_stage")
+        engine.run("DROP TABLE t0_stage")
         assert is_simple(text.encode())
         assert any(len(record) > 2 for record in records)
         return
@@ -298,7 +298,7 @@ FIELDS = st.sampled_from(
 @example(["nan", "1", "1", "1", "1"])
 @example(["+-5", "1", "1", "1", "1"])
 def test_types_are_those_that_the_glimpse_states(
-    session: Session, tmp_path: Path, fields: list[str]
+    engine: SqlEngine, tmp_path: Path, fields: list[str]
 ) -> None:
     quoted = [f'"{field}"' if "," in field else field for field in fields]
     text = "id,a\n" + "".join(f"x{at},{field}\n" for at, field in enumerate(quoted))
@@ -309,7 +309,7 @@ def test_types_are_those_that_the_glimpse_states(
     # Of these a float would not be exact.
     assume(stated != "float" or not any(len(field) == 18 for field in fields))
 
-    table = table_of(session, tmp_path / "records", text)
+    table = table_of(engine, tmp_path / "records", text)
 
     assert table.types["a"] == GLIMPSED[stated]
     cells = [row[1] for row in table.rows]

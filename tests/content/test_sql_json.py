@@ -17,7 +17,7 @@ from coatcheck.errors import InvalidQueryError
 BIG = 20_000
 
 
-class Session(Protocol):
+class SqlEngine(Protocol):
     statements: list[str]
 
     def run(self, sql: str, parameters: Sequence[object] = ()) -> SqlRows: ...
@@ -26,12 +26,12 @@ class Session(Protocol):
 class Table:
     """A loaded table, and what is in it."""
 
-    def __init__(self, session: Session, loaded: Loaded) -> None:
+    def __init__(self, engine: SqlEngine, loaded: Loaded) -> None:
         self.loaded = loaded
         self.kinds = dict(loaded.columns)
-        session.run(loaded.view("data"))
-        self.rows = session.run("SELECT * FROM data")
-        described = session.run("DESCRIBE SELECT * FROM data")
+        engine.run(loaded.view("data"))
+        self.rows = engine.run("SELECT * FROM data")
+        described = engine.run("DESCRIBE SELECT * FROM data")
         self.types = {str(column[0]): str(column[1]) for column in described}
 
 
@@ -39,7 +39,7 @@ Load = Callable[..., Table]
 
 
 @pytest.fixture
-def load(session: Session, tmp_path: Path) -> Load:
+def load(engine: SqlEngine, tmp_path: Path) -> Load:
     def load(
         rows: list[Any] | bytes,
         wanted: Iterable[str] | None = None,
@@ -63,7 +63,7 @@ def load(session: Session, tmp_path: Path) -> Load:
             is_all=isinstance(rows, list) and seen is None,
             keys=keys,
         )
-        return Table(session, load_json(session, source, "t0", wanted))
+        return Table(engine, load_json(engine, source, "t0", wanted))
 
     return load
 
@@ -124,31 +124,31 @@ def test_values_of_several_kinds_and_numbers_too_large_stay_json(
     assert table.loaded.json_names == {"a"}
 
 
-def test_a_column_without_values_is_null_of_any_type(load: Load, session: Session) -> None:
+def test_a_column_without_values_is_null_of_any_type(load: Load, engine: SqlEngine) -> None:
     table = load([{"a": None, "b": 1}, {"b": 2}])
 
     assert table.kinds == {"a": "NULL", "b": "BIGINT"}
-    assert session.run("SELECT sum(a) FROM data WHERE a = 'x' OR a > 1 OR a") == [[None]]
+    assert engine.run("SELECT sum(a) FROM data WHERE a = 'x' OR a > 1 OR a") == [[None]]
 
 
-def test_objects_are_structs_with_every_field_of_all_rows(load: Load, session: Session) -> None:
+def test_objects_are_structs_with_every_field_of_all_rows(load: Load, engine: SqlEngine) -> None:
     rows = [{"a": {"b": 1, "c": ["x"]}}, {"a": {"b": 2.5, "d": {"e": True}}}, {"a": None}]
 
     table = load(rows)
 
     assert table.types["a"] == "STRUCT(b DOUBLE, c VARCHAR[], d STRUCT(e BOOLEAN))"
-    assert session.run("SELECT a.b, a.c[1], a.d.e FROM data") == [
+    assert engine.run("SELECT a.b, a.c[1], a.d.e FROM data") == [
         [1.0, "x", None],
         [2.5, None, True],
         [None, None, None],
     ]
 
 
-def test_lists_are_lists(load: Load, session: Session) -> None:
+def test_lists_are_lists(load: Load, engine: SqlEngine) -> None:
     table = load([{"a": [1, 2]}, {"a": []}, {"a": [None, 3]}])
 
     assert table.types["a"] == "BIGINT[]"
-    assert session.run("SELECT sum(x) FROM (SELECT unnest(a) AS x FROM data)") == [[6]]
+    assert engine.run("SELECT sum(x) FROM (SELECT unnest(a) AS x FROM data)") == [[6]]
 
 
 @pytest.mark.parametrize(
@@ -219,24 +219,24 @@ def test_one_column_is_loaded_where_none_is_named(load: Load) -> None:
     assert load([{"a": 1, "b": 2}, {"b": 3}], ()).rows == [[1], [None]]
 
 
-def test_a_name_that_no_seen_row_has_is_looked_for_in_all(load: Load, session: Session) -> None:
+def test_a_name_that_no_seen_row_has_is_looked_for_in_all(load: Load, engine: SqlEngine) -> None:
     table = load([{"a": 1}, {"late": 2}], {"late"}, seen=1)
 
     assert table.types == {"late": "BIGINT"}
-    assert any("json_keys" in statement for statement in session.statements)
+    assert any("json_keys" in statement for statement in engine.statements)
 
 
-def test_names_that_seen_rows_have_need_no_look_at_all(load: Load, session: Session) -> None:
+def test_names_that_seen_rows_have_need_no_look_at_all(load: Load, engine: SqlEngine) -> None:
     load([{"a": 1}, {"late": 2}], {"a"}, seen=1)
 
-    assert not any("json_keys" in statement for statement in session.statements)
+    assert not any("json_keys" in statement for statement in engine.statements)
 
 
-def test_known_keys_need_no_look_at_all(load: Load, session: Session) -> None:
+def test_known_keys_need_no_look_at_all(load: Load, engine: SqlEngine) -> None:
     table = load([{"a": 1}, {"late": 2}], seen=1, keys=["a", "late"])
 
     assert list(table.types) == ["a", "late"]
-    assert not any("json_keys" in statement for statement in session.statements)
+    assert not any("json_keys" in statement for statement in engine.statements)
 
 
 def test_a_thousand_columns_are_loaded_and_more_are_refused(load: Load) -> None:
@@ -275,11 +275,11 @@ def test_a_row_that_is_null_is_null_in_every_column(load: Load) -> None:
     assert load([{"a": 1, "b": 2}, None]).rows == [[1, 2], [None, None]]
 
 
-def test_no_rows_have_whatever_column_is_asked_for(load: Load, session: Session) -> None:
+def test_no_rows_have_whatever_column_is_asked_for(load: Load, engine: SqlEngine) -> None:
     table = load([], {"id", "price"})
 
     assert table.kinds == {"id": "NULL", "price": "NULL"}
-    assert session.run("SELECT id, sum(price) FROM data GROUP BY id") == []
+    assert engine.run("SELECT id, sum(price) FROM data GROUP BY id") == []
 
 
 def test_no_rows_are_a_list_of_plain_values_where_nothing_is_asked_for(load: Load) -> None:
@@ -326,7 +326,7 @@ def test_another_number_of_rows_than_was_counted_is_left_to_us(load: Load) -> No
 
 
 def test_an_engine_without_time_is_not_taken_for_a_reason_to_read_it_otherwise(
-    session: Session, tmp_path: Path
+    engine: SqlEngine, tmp_path: Path
 ) -> None:
     class Late:
         def run(self, sql: str, parameters: Sequence[object] = ()) -> SqlRows:
@@ -346,7 +346,7 @@ def test_names_are_quoted_whatever_they_hold(load: Load) -> None:
     assert table.rows == [[1, 2, 3, 4, 5, 6, 7]]
 
 
-def test_a_file_name_is_no_pattern_and_gives_no_columns(session: Session, tmp_path: Path) -> None:
+def test_a_file_name_is_no_pattern_and_gives_no_columns(engine: SqlEngine, tmp_path: Path) -> None:
     folder = tmp_path / "year=2026"
     folder.mkdir()
     (folder / "rows.json.gz").write_bytes(b'[{"a":1}]')
@@ -354,7 +354,7 @@ def test_a_file_name_is_no_pattern_and_gives_no_columns(session: Session, tmp_pa
     source = JsonSource(
         path=str(folder / "rows.json.gz"), form="json", size_bytes=9, sample=[{"a": 1}], is_all=True
     )
-    loaded = load_json(session, source, "t0", None)
+    loaded = load_json(engine, source, "t0", None)
 
     assert loaded.columns == {"a": "BIGINT"}
 
@@ -380,7 +380,7 @@ CELLS = st.recursive(
 @example(["a", "1"], 1)
 @example([{"x": 1}, {"x": 1.0, "y": None}], 0)
 def test_no_value_changes_on_its_way(
-    session: Session, tmp_path: Path, cells: list[Any], seen: int
+    engine: SqlEngine, tmp_path: Path, cells: list[Any], seen: int
 ) -> None:
     path = tmp_path / "rows"
     rows = [{"a": cell} for cell in cells]
@@ -393,11 +393,11 @@ def test_no_value_changes_on_its_way(
         sample=rows[:seen],
     )
 
-    loaded = load_json(session, source, "t0", None)
-    session.run("DROP VIEW IF EXISTS data")
-    session.run(loaded.view("data"))
-    found = session.run("SELECT * FROM data")
-    session.run("DROP TABLE t0 CASCADE")
+    loaded = load_json(engine, source, "t0", None)
+    engine.run("DROP VIEW IF EXISTS data")
+    engine.run(loaded.view("data"))
+    found = engine.run("SELECT * FROM data")
+    engine.run("DROP TABLE t0 CASCADE")
 
     assert [without_nulls(row[0]) for row in found] == [without_nulls(cell) for cell in cells]
 

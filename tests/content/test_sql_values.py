@@ -19,7 +19,7 @@ pl: Any = import_module("polars")
 pa: Any = import_module("pyarrow")
 
 
-class Session(Protocol):
+class SqlEngine(Protocol):
     def run(self, sql: str, parameters: Sequence[object] = ()) -> SqlRows: ...
 
 
@@ -61,7 +61,7 @@ def test_a_sample_of_many_values_is_spread_over_them() -> None:
     assert write_values(list(range(2_000))).is_all
 
 
-def test_values_that_were_written_anew_are_read(session: Session, tmp_path: Path) -> None:
+def test_values_that_were_written_anew_are_read(engine: SqlEngine, tmp_path: Path) -> None:
     written = write_values([{"id": 2**70, "ID": "x"}, {"ID": None}])
     path = tmp_path / "rows"
     path.write_bytes(written.payload)
@@ -75,14 +75,14 @@ def test_values_that_were_written_anew_are_read(session: Session, tmp_path: Path
         is_all=written.is_all,
         keys=written.keys,
     )
-    loaded = load_json(session, source, "t0", None)
+    loaded = load_json(engine, source, "t0", None)
 
     assert loaded.columns == {"id": "HUGEINT", "ID_2": "VARCHAR"}
-    assert session.run('SELECT id, "ID_2" FROM t0') == [[2**70, "x"], [None, None]]
+    assert engine.run('SELECT id, "ID_2" FROM t0') == [[2**70, "x"], [None, None]]
 
 
 def frame_rows(
-    session: Session, path: Path, frame: Any, wanted: Sequence[str] | None = None
+    engine: SqlEngine, path: Path, frame: Any, wanted: Sequence[str] | None = None
 ) -> tuple[dict[str, str], SqlRows] | None:
     """Return the types and rows of a frame that was banked, None where it has to be JSON."""
     encoding = encode(frame)
@@ -90,10 +90,10 @@ def frame_rows(
     if written is None:
         return None
     path.write_bytes(written.payload)
-    loaded = load_frame_file(session, str(path), written, "t0")
-    session.run(loaded.view("data"))
-    described = session.run("DESCRIBE SELECT * FROM data")
-    return {str(row[0]): str(row[1]) for row in described}, session.run("SELECT * FROM data")
+    loaded = load_frame_file(engine, str(path), written, "t0")
+    engine.run(loaded.view("data"))
+    described = engine.run("DESCRIBE SELECT * FROM data")
+    return {str(row[0]): str(row[1]) for row in described}, engine.run("SELECT * FROM data")
 
 
 MOMENT = dt.datetime.fromisoformat("2026-11-30T08:15:00.123456")
@@ -127,9 +127,9 @@ COLUMNS: list[tuple[Any, str, list[object]]] = [
 
 @pytest.mark.parametrize(("column", "kind", "values"), COLUMNS)
 def test_columns_of_arrow_keep_their_types_and_values(
-    session: Session, tmp_path: Path, column: Any, kind: str, values: list[object]
+    engine: SqlEngine, tmp_path: Path, column: Any, kind: str, values: list[object]
 ) -> None:
-    found = frame_rows(session, tmp_path / "frame", pa.table({"a": column}))
+    found = frame_rows(engine, tmp_path / "frame", pa.table({"a": column}))
 
     assert found == ({"a": kind}, [[value] for value in values])
 
@@ -146,9 +146,9 @@ def test_columns_of_arrow_keep_their_types_and_values(
     ],
 )
 def test_columns_that_parquet_or_the_engine_would_change_are_left_to_us(
-    session: Session, tmp_path: Path, column: Any
+    engine: SqlEngine, tmp_path: Path, column: Any
 ) -> None:
-    assert frame_rows(session, tmp_path / "frame", pa.table({"a": column})) is None
+    assert frame_rows(engine, tmp_path / "frame", pa.table({"a": column})) is None
 
 
 @pytest.mark.parametrize(
@@ -160,29 +160,29 @@ def test_columns_that_parquet_or_the_engine_would_change_are_left_to_us(
         pa.RecordBatch.from_pydict({"a": [1, 2], "b": ["x", None]}),
     ],
 )
-def test_frames_of_every_library_are_read(session: Session, tmp_path: Path, frame: Any) -> None:
-    found = frame_rows(session, tmp_path / "frame", frame)
+def test_frames_of_every_library_are_read(engine: SqlEngine, tmp_path: Path, frame: Any) -> None:
+    found = frame_rows(engine, tmp_path / "frame", frame)
 
     assert found == ({"a": "BIGINT", "b": "VARCHAR"}, [[1, "x"], [2, None]])
 
 
-def test_a_series_is_one_column(session: Session, tmp_path: Path) -> None:
-    found = frame_rows(session, tmp_path / "frame", pl.Series("a", [1, 2]))
+def test_a_series_is_one_column(engine: SqlEngine, tmp_path: Path) -> None:
+    found = frame_rows(engine, tmp_path / "frame", pl.Series("a", [1, 2]))
 
     assert found == ({"a": "BIGINT"}, [[1], [2]])
 
 
-def test_an_index_is_a_column_where_it_has_a_name(session: Session, tmp_path: Path) -> None:
+def test_an_index_is_a_column_where_it_has_a_name(engine: SqlEngine, tmp_path: Path) -> None:
     index = pd.Index(["k"], name="key")
 
-    assert frame_rows(session, tmp_path / "named", pd.DataFrame({"a": [1]}, index=index)) == (
+    assert frame_rows(engine, tmp_path / "named", pd.DataFrame({"a": [1]}, index=index)) == (
         {"a": "BIGINT", "key": "VARCHAR"},
         [[1, "k"]],
     )
 
 
-def test_an_index_without_a_name_is_none(session: Session, tmp_path: Path) -> None:
-    found = frame_rows(session, tmp_path / "frame", pd.DataFrame({"a": [1]}, index=["k"]))
+def test_an_index_without_a_name_is_none(engine: SqlEngine, tmp_path: Path) -> None:
+    found = frame_rows(engine, tmp_path / "frame", pd.DataFrame({"a": [1]}, index=["k"]))
 
     assert found == ({"a": "BIGINT"}, [[1]])
 
@@ -197,7 +197,7 @@ def test_columns_that_differ_by_capitals_only_are_told_apart() -> None:
 
 
 def test_of_a_large_frame_only_the_columns_that_are_named_are_written(
-    session: Session, tmp_path: Path
+    engine: SqlEngine, tmp_path: Path
 ) -> None:
     frame = pa.table({"a": range(200_000), "b": range(200_000)})
     encoding = encode(frame)

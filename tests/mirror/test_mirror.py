@@ -71,9 +71,6 @@ async def artifacts(bank: Bank) -> int:
     return len([artifact async for artifact in bank.list()])
 
 
-# --- results ---
-
-
 @pytest.mark.parametrize(
     "result",
     ["x" * 51_199, "", 0, None, True, 1.5, [1], {"a": 1}, b"x" * 51_199, "漢" * 17_066],
@@ -383,9 +380,6 @@ async def test_a_sync_function_that_returns_an_awaitable_is_awaited(bank: Bank) 
     assert isinstance(await mirror(starts, bank)(), Envelope)
     shrunk = mirror(starts, bank, to_model_output=len)
     assert await shrunk() == 60_000
-
-
-# --- arguments ---
 
 
 async def test_a_pointer_is_replaced_by_its_value_at_any_depth(bank: Bank) -> None:
@@ -700,9 +694,6 @@ async def test_an_argument_that_contains_itself_is_walked_once(bank: Bank) -> No
     assert loop["p"] != "found"
 
 
-# --- what frameworks see ---
-
-
 async def test_a_mirrored_function_looks_like_the_function(bank: Bank) -> None:
     def total(items: list[int], note: str, scale: int = 1) -> int:
         """Add up."""
@@ -765,9 +756,6 @@ async def test_a_sync_tool_reaches_the_bank_inside_a_running_loop(bank: Bank) ->
 
     assert asyncio.get_running_loop().is_running()
     assert isinstance(mirror(rows, bank)(), Envelope)
-
-
-# --- what is hostile, odd or in the way ---
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -73,9 +73,6 @@ async def listing(store: Store, folder: str) -> list[str]:
     return [key async for key in store.keys(folder)]
 
 
-# --- how files lie ---
-
-
 async def test_payload_is_a_plain_file_under_its_key(tmp_path: Path) -> None:
     await FileStore(str(tmp_path)).put("s/a/payloads/1.txt", b"plain")
 
@@ -176,9 +173,6 @@ async def test_forked_child_uses_the_same_store(tmp_path: Path) -> None:
 
     assert status == 0
     assert await listing(store, "a/") == ["a/child", "a/parent"]
-
-
-# --- what is no file of ours ---
 
 
 async def test_root_may_be_a_symlink(tmp_path: Path) -> None:

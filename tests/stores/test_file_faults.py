@@ -48,9 +48,6 @@ def largest_file(limit_bytes: int) -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-# --- no room ---
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [600_000, 3_000_000])
 async def test_disk_full_on_write_leaves_nothing_and_works_again_with_room(
@@ -215,9 +212,6 @@ async def test_whichever_step_of_a_read_is_refused_it_is_an_outage(
         assert caught.value.reason == "Permission denied"
 
 
-# --- stopped writers ---
-
-
 async def test_cancelled_writer_leaves_all_or_nothing(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     await store.put("a/1", b"before")
@@ -297,8 +291,6 @@ async def test_draft_that_vanished_is_an_outage(tmp_path: Path) -> None:
 
     assert files(tmp_path) == []
 
-
-# --- other processes ---
 
 WRITER = """
 import asyncio, random, sys, xxhash

@@ -108,9 +108,6 @@ def test_object_store_has_range_stream_and_create_only() -> None:
     assert not isinstance(store, SupportsBatch)
 
 
-# --- addresses ---
-
-
 @pytest.mark.parametrize(
     "address",
     [
@@ -210,9 +207,6 @@ async def test_a_closed_store_connects_again(s3: S3Server) -> None:
     assert await store.get(KEY) == b"x"
 
 
-# --- what lies in the bucket ---
-
-
 async def test_payload_is_an_object_under_prefix_and_key(s3: S3Server) -> None:
     address = fresh(s3)
     await ObjectStore(address).put(KEY, b"plain")
@@ -256,9 +250,6 @@ async def test_a_service_that_lists_in_no_order_is_told_and_then_sorted_here(
         [key async for key in store.keys("a/")]
 
     assert [key async for key in store.keys("a/")] == keys
-
-
-# --- large payloads ---
 
 
 async def test_create_of_many_megabytes_is_a_single_put(s3: S3Server) -> None:
@@ -350,9 +341,6 @@ def unfinished(s3: S3Server) -> set[str]:
     return set()
 
 
-# --- cancelled ---
-
-
 async def test_a_cancelled_put_ends_when_the_service_has_answered(s3: S3Server) -> None:
     store = ObjectStore(fresh(s3))
     for number, size in enumerate((10, MB, 12 * MB)):
@@ -385,9 +373,6 @@ async def test_a_cancelled_stream_is_all_or_nothing(s3: S3Server) -> None:
 
     found = await store.get(KEY)
     assert found is None or len(found) == 12 * MB
-
-
-# --- a folder ---
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
@@ -448,9 +433,6 @@ async def test_a_folder_that_cannot_be_written_is_an_outage_in_the_words_of_the_
     assert str(tmp_path) not in str(caught.value)
 
 
-# --- forks ---
-
-
 def test_a_process_forked_after_a_call_is_told_and_one_forked_before_works(tmp_path: Path) -> None:
     program = """
 import asyncio, os, sys
@@ -486,9 +468,6 @@ child()
     first, second = done.stdout.splitlines()
     assert first == "works"
     assert "were used before this process was forked" in second
-
-
-# --- vitals ---
 
 
 async def test_vitals_tell_the_time_and_files_their_room(s3: S3Server, tmp_path: Path) -> None:

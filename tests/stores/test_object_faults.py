@@ -88,9 +88,6 @@ async def in_time(make: Callable[..., Awaitable[None]], *arguments: object) -> N
         await make(*arguments)
 
 
-# --- silent, dead, slow ---
-
-
 async def test_a_silent_service_is_told_in_time_and_works_again_without_a_restart(
     server: S3Server,
 ) -> None:
@@ -199,9 +196,6 @@ async def test_credentials_that_do_not_come_are_told_in_time() -> None:
                 await store.get("a/1")
 
 
-# --- forbidden, missing, full, unable ---
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -270,8 +264,6 @@ async def test_a_service_without_conditional_puts_is_told_plainly(s3: S3Server) 
 
     assert await store.get("a/1") == b"x"
 
-
-# --- several processes ---
 
 WRITER = """
 import asyncio, random, sys, xxhash

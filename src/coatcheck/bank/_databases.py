@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..content import EngineError, Session, SqlAnswer
+from ..content import EngineError, SqlAnswer, SqlEngine
 from ..content.sql import Loaded, Statement, UnreadableError, read_statement
 from ._worker import Worker, spares
 
@@ -27,7 +27,7 @@ _TREE = (
 
 Wanted = frozenset[str] | None
 """Names of columns; None for all."""
-Load = Callable[[Session, str, Wanted], Loaded]
+Load = Callable[[SqlEngine, str, Wanted], Loaded]
 
 
 @dataclass(slots=True)
@@ -213,5 +213,5 @@ class Databases:
             self._kept.clear()
 
 
-def _tree(session: Session, sql: str) -> str:
-    return str(session.run(_TREE, [sql])[0][0])
+def _tree(engine: SqlEngine, sql: str) -> str:
+    return str(engine.run(_TREE, [sql])[0][0])

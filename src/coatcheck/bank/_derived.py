@@ -19,8 +19,6 @@ MOST_BYTES = 128 * 1024 * 1024
 DERIVED_KIND = "derived"
 """The kind of an answer that is not of the kind of what was asked."""
 _LOOKED_AT = 1_000
-_BYTES_PER_TOKEN = 8
-"""More than any token of JSON has: what is longer by that is not counted."""
 _ID = "id"
 
 

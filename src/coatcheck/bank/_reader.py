@@ -107,7 +107,11 @@ class Reader:
             self._shared.cache.put(record.payload_key, value, record.index.size_bytes)
 
     async def payload(self, record: Record) -> bytes | None:
-        """Return the payload, compared with its digest."""
+        """Return the payload, compared with its digest.
+
+        Raises:
+            DamagedPayloadError: It is not what was stored.
+        """
         payload = await self._shared.store.get(record.payload_key)
         if payload is None:
             return None
@@ -116,13 +120,17 @@ class Reader:
         return payload
 
     async def fetch(self, record: Record, start_byte: int, stop_byte: int) -> bytes | None:
-        """Return bytes of a payload."""
+        """Return bytes of a payload.
+
+        Raises:
+            DamagedPayloadError: They are fewer than there should be.
+        """
         if start_byte == stop_byte:
             return b""
-        data = await self._shared.fetch(record.payload_key, start_byte, stop_byte)
-        if data is not None and len(data) != stop_byte - start_byte:
+        piece = await self._shared.fetch(record.payload_key, start_byte, stop_byte)
+        if piece is not None and len(piece) != stop_byte - start_byte:
             raise DamagedPayloadError(record.artifact.pointer)
-        return data
+        return piece
 
     async def fetched(self, record: Record, start_byte: int, stop_byte: int) -> bytes:
         """Return bytes of a payload that is there.
@@ -130,10 +138,10 @@ class Reader:
         Raises:
             GoneError: It is gone; `found` knows what to do.
         """
-        data = await self.fetch(record, start_byte, stop_byte)
-        if data is None:
+        piece = await self.fetch(record, start_byte, stop_byte)
+        if piece is None:
             raise GoneError
-        return data
+        return piece
 
     def view(self, record: Record) -> View:
         """Return the whole of an artifact, as it is read and searched."""
@@ -149,7 +157,11 @@ class Reader:
 
 @contextmanager
 def damaged(pointer: str) -> Generator[None]:
-    """Tell of what cannot be read as it was indexed as damage."""
+    """Tell of what cannot be read as it was indexed as damage.
+
+    Raises:
+        DamagedPayloadError: The block raised a ValueError that is none of our own errors.
+    """
     try:
         yield
     except CoatcheckError:
@@ -170,8 +182,8 @@ async def page_of(
         if unit != "bytes":
             view.check_text()
         plan = plan_page(index, unit=unit, offset=offset, limit=limit, limits=limits)
-        data = await view.fetch(plan.start_byte, plan.stop_byte)
-        return None if data is None else plan.cut(data)
+        piece = await view.fetch(plan.start_byte, plan.stop_byte)
+        return None if piece is None else plan.cut(piece)
 
 
 async def searched(
@@ -189,14 +201,14 @@ async def searched(
     view.check_text()
     search = search_for(view.index, needle, offset, limit, regex=regex, ignore_case=ignore_case)
     for start_byte, stop_byte in search.windows():
-        data = await view.fetch(start_byte, stop_byte)
-        if data is None:
+        piece = await view.fetch(start_byte, stop_byte)
+        if piece is None:
             return None
         if search.leaves_loop:
-            await to_thread.run_sync(search.feed, data)
+            await to_thread.run_sync(search.feed, piece)
         else:
-            search.feed(data)
+            search.feed(piece)
         # Else two windows are held at once, and each is fetched into memory new to us.
-        del data
+        del piece
         await checkpoint()
     return search.result()

@@ -27,10 +27,10 @@ async def asked_of(size_bytes: int, fetch: Fetch, ask: Callable[[PartialPayload]
             return ask(payload)
         except MissingRangeError as gap:
             start_byte, stop_byte = gap.start_byte, gap.stop_byte
-        data = await fetch(start_byte, stop_byte)
-        if data is None:
+        piece = await fetch(start_byte, stop_byte)
+        if piece is None:
             raise GoneError
-        payload.add(start_byte, data)
+        payload.add(start_byte, piece)
 
 
 def handed_on(value: object) -> object:

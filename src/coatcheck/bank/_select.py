@@ -102,9 +102,9 @@ class Selections:
             return await self._picked(record, selector, held), record.index.size_bytes
         if selector.form == "rows":
             return await self._rows(record, selector), record.index.size_bytes
-        data = await self._text(record, selector)
+        piece = await self._text(record, selector)
         with damaged(record.artifact.pointer):
-            return await work_on(len(data), decode, data, "text"), len(data)
+            return await work_on(len(piece), decode, piece, "text"), len(piece)
 
     async def payload(self, record: Record, *, selector: Selector | None) -> bytes | None:
         """Return the payload; of a selection the UTF-8 of its text, or its compact JSON."""
@@ -194,23 +194,23 @@ class Selections:
         if has_binary_rows(record.index):
             return await self._asked(record, lambda payload: take_rows(rows, payload, start, stop))
         span = rows_span(rows, record.index.size_bytes, start, stop)
-        data = await self._reader.fetched(record, *span)
+        piece = await self._reader.fetched(record, *span)
         with damaged(record.artifact.pointer):
-            return await work_on(len(data), parse_rows, rows, data, start, stop)
+            return await work_on(len(piece), parse_rows, rows, piece, start, stop)
 
     async def _of_each_row(self, record: Record, picks: EachRow) -> list[object]:
         """Return what is picked out of all rows, of which but one window is in memory."""
         digest = xxh3_128()
 
-        def pass_over(first: int, stop: int, data: bytes) -> None:
-            digest.update(data)
-            picks.feed(first, stop, data)
+        def pass_over(first: int, stop: int, piece: bytes) -> None:
+            digest.update(piece)
+            picks.feed(first, stop, piece)
 
         for first, stop in picks.spans():
-            data = await self._reader.fetched(record, *picks.span_bytes(first, stop))
+            piece = await self._reader.fetched(record, *picks.span_bytes(first, stop))
             with damaged(record.artifact.pointer):
-                await work_on(len(data), pass_over, first, stop, data)
-            del data
+                await work_on(len(piece), pass_over, first, stop, piece)
+            del piece
         if f"xxh3:{digest.hexdigest()}" != record.artifact.digest:
             raise DamagedPayloadError(record.artifact.pointer)
         return picks.result()

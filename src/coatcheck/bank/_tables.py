@@ -9,7 +9,7 @@ from xxhash import xxh3_128
 from ..content import (
     Rows,
     Selector,
-    Session,
+    SqlEngine,
     decode,
     is_tabular_form,
     names_json,
@@ -215,7 +215,7 @@ class Tables:
             value = await in_daemon_thread(lambda: plain_rows(decode(payload, record.form)))
             return await self._of_value(value, record.artifact.pointer, "", spool)
         return Prepared(
-            lambda session, table, _: load_frame_file(session, path, frame, table),
+            lambda engine, table, _: load_frame_file(engine, path, frame, table),
             record.index.size_bytes,
             frame.renamed,
             spool.folder,
@@ -233,9 +233,9 @@ class Tables:
             first, end = rows_span(rows, size_bytes, start, stop)
             if end - first > SAMPLE_BYTES:
                 continue
-            data = await self._reader.fetched(record, first, end)
+            piece = await self._reader.fetched(record, first, end)
             with damaged(record.artifact.pointer):
-                found += parse_rows(rows, data, start, stop)
+                found += parse_rows(rows, piece, start, stop)
         return found, len(found) == rows.count
 
     async def _path(self, record: Record, spool: Spool) -> str:
@@ -249,31 +249,31 @@ class Tables:
         with spool.open() as file:
             for start in range(0, size_bytes, PIECE_BYTES):
                 stop = min(start + PIECE_BYTES, size_bytes)
-                data = await self._reader.fetched(record, start, stop)
-                digest.update(data)
-                await work_on(len(data), file.write, data)
+                piece = await self._reader.fetched(record, start, stop)
+                digest.update(piece)
+                await work_on(len(piece), file.write, piece)
         if f"xxh3:{digest.hexdigest()}" != record.artifact.digest:
             raise DamagedPayloadError(record.artifact.pointer)
         return str(file.name)
 
 
 def _json(source: JsonSource, spool: Spool, renamed: Mapping[str, str]) -> Prepared:
-    def load(session: Session, table: str, wanted: Wanted) -> Loaded:
-        return load_json(session, source, table, wanted)
+    def load(engine: SqlEngine, table: str, wanted: Wanted) -> Loaded:
+        return load_json(engine, source, table, wanted)
 
     return Prepared(load, source.size_bytes, renamed, spool.folder)
 
 
 def _csv(source: CsvSource, spool: Spool) -> Prepared:
-    def load(session: Session, table: str, wanted: Wanted) -> Loaded:
-        return load_csv(session, source, table, wanted)
+    def load(engine: SqlEngine, table: str, wanted: Wanted) -> Loaded:
+        return load_csv(engine, source, table, wanted)
 
     return Prepared(load, source.size_bytes, source.renamed, spool.folder)
 
 
 def _lines(path: str, size_bytes: int, spool: Spool) -> Prepared:
-    def load(session: Session, table: str, _: Wanted) -> Loaded:
-        lines = LineTable(session, table)
+    def load(engine: SqlEngine, table: str, _: Wanted) -> Loaded:
+        lines = LineTable(engine, table)
         try:
             with Path(path).open("rb", buffering=0) as file:
                 while piece := file.read(PIECE_BYTES):

@@ -150,8 +150,8 @@ class Trees:
 
     async def _head(self, record: Record) -> str:
         """Return the beginning of a payload whose host asked for no preview of it."""
-        data = await self._reader.fetched(record, 0, min(_HEAD_BYTES, record.index.size_bytes))
-        return data.decode("utf-8", "replace")
+        piece = await self._reader.fetched(record, 0, min(_HEAD_BYTES, record.index.size_bytes))
+        return piece.decode("utf-8", "replace")
 
 
 def nothing_in(record: Record, reason: str, hint: str | None = None) -> NothingSelectedError:

@@ -68,7 +68,7 @@ class Worker:
         _kill(self._process, self._owner)
 
     def run(self, sql: str, parameters: Sequence[object] = ()) -> SqlRows:
-        """Run a statement of ours, as a `Session` does."""
+        """Run a statement of ours, as a `SqlEngine` does."""
         return self.do({"sql": [(sql, list(parameters))]})
 
     def do(self, request: dict[str, object]) -> SqlRows:
@@ -180,7 +180,7 @@ class Spares:
         return worker
 
     def run(self, sql: str, parameters: Sequence[object] = ()) -> SqlRows:
-        """Run a statement of ours that needs no table, as a `Session` does."""
+        """Run a statement of ours that needs no table, as a `SqlEngine` does."""
         with self._lock:
             self._worker = self._ready()
             return self._worker.run(sql, parameters)

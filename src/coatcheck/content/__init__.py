@@ -8,10 +8,9 @@ from ._encoding import Encoding, decode, digest_of, encode, encoded_size, weigh
 from ._frames import as_live, is_live_class
 from ._glimpse import glimpse, host_glimpse
 from ._index import Index, Rows
-from ._jmespath import JmesPath, compile_jmespath
+from ._jmespath import compile_jmespath
 from ._json import dumps, has_surrogates, loads
-from ._json_pointer import resolve_pointer
-from ._jsonpath import JsonPath, compile_jsonpath
+from ._jsonpath import compile_jsonpath
 from ._outline import index_outline, outline
 from ._own import own
 from ._page import PagePlan, plan_page
@@ -23,7 +22,7 @@ from ._row_paths import EachRow, pick_of_row, single_row
 from ._search import search_for
 from ._section import PieceIndexer, Section, chars_section, lines_section, section_page
 from ._selector import Selector, parse_selector
-from ._sql_session import MEMORY_EXIT, WORKER, EngineError, Session, SqlAnswer, SqlRows
+from ._sql_engine import MEMORY_EXIT, WORKER, EngineError, SqlAnswer, SqlEngine, SqlRows
 from ._stream import PIECE_BYTES, Items, StreamEncoding
 from ._tabular import is_tabular, is_tabular_form, plain_rows, text_bound
 from ._tokens import clip_tokens, estimate_tokens
@@ -38,8 +37,6 @@ __all__ = [
     "EngineError",
     "Index",
     "Items",
-    "JmesPath",
-    "JsonPath",
     "MissingRangeError",
     "PagePlan",
     "PartialPayload",
@@ -47,8 +44,8 @@ __all__ = [
     "Rows",
     "Section",
     "Selector",
-    "Session",
     "SqlAnswer",
+    "SqlEngine",
     "SqlRows",
     "StreamEncoding",
     "as_live",
@@ -91,7 +88,6 @@ __all__ = [
     "plan_page",
     "preview",
     "read_only",
-    "resolve_pointer",
     "rows_span",
     "search_for",
     "section_page",

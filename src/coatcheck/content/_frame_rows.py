@@ -222,9 +222,9 @@ class _PartialFile:
         self._at = 0
 
     def read(self, size: int) -> bytes:
-        data = self._payload.read(self._at, self._at + size)
-        self._at += len(data)
-        return data
+        piece = self._payload.read(self._at, self._at + size)
+        self._at += len(piece)
+        return piece
 
     def seek(self, offset: int, whence: int = 0) -> int:
         self._at = offset + (0, self._at, self._payload.size_bytes)[whence]

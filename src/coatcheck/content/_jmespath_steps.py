@@ -75,8 +75,8 @@ class _Compiler:
             case "value_projection":
                 return _projection(_as_values, *self._all(children))
             case "filter_projection":
-                base, each = self._all(children[:2])
-                return _filter(base, each, self._aside(children[2]))
+                source, each = self._all(children[:2])
+                return _filter(source, each, self._aside(children[2]))
             case "flatten":
                 return _flatten(self.compile(children[0]))
             case "multi_select_list":
@@ -188,10 +188,10 @@ def _first_that_is(parts: Sequence[Search], *, wanted: bool) -> Search:
 
 
 def _projection(
-    items_of: Callable[[object], Collection[object] | None], base: Search, each: Search
+    items_of: Callable[[object], Collection[object] | None], source: Search, each: Search
 ) -> Search:
     def projection(value: object, budget: Budget) -> object:
-        items = items_of(base(value, budget))
+        items = items_of(source(value, budget))
         if items is None:
             return None
         found: list[object] = []
@@ -207,9 +207,9 @@ def _projection(
     return projection
 
 
-def _filter(base: Search, each: Search, condition: Search) -> Search:
+def _filter(source: Search, each: Search, condition: Search) -> Search:
     def kept(value: object, budget: Budget) -> object:
-        items = base(value, budget)
+        items = source(value, budget)
         if not isinstance(items, list):
             return None
         found: list[object] = []
@@ -229,9 +229,9 @@ def _filter(base: Search, each: Search, condition: Search) -> Search:
     return kept
 
 
-def _flatten(base: Search) -> Search:
+def _flatten(source: Search) -> Search:
     def flatten(value: object, budget: Budget) -> object:
-        items = base(value, budget)
+        items = source(value, budget)
         if not isinstance(items, list):
             return None
         flat: list[object] = []

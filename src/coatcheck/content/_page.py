@@ -41,19 +41,19 @@ class PagePlan:
     start_byte: int
     stop_byte: int
 
-    def cut(self, data: bytes) -> Page:
-        """Return the page; `data` is the payload's bytes from `start_byte` to `stop_byte`."""
+    def cut(self, piece: bytes) -> Page:
+        """Return the page; `piece` is the payload's bytes from `start_byte` to `stop_byte`."""
         if self.unit == "bytes":
-            return self._bytes_page(data)
+            return self._bytes_page(piece)
         if self.unit == "rows":
-            return self._rows_page(data)
+            return self._rows_page(piece)
         if self.start_byte == self.stop_byte:
             return self._end_page()
-        begin, end = self._window(data)
-        content = str(memoryview(data)[begin:end], "utf-8", "surrogatepass")
+        begin, end = self._window(piece)
+        content = str(memoryview(piece)[begin:end], "utf-8", "surrogatepass")
         if self.budget_tokens is not None:
             content = content[: clip_tokens(content, self.budget_tokens)]
-        before = memoryview(data)[:begin]
+        before = memoryview(piece)[:begin]
         offset_chars = self.block * BLOCK_CHARS + count_chars(before)
         length_chars = self.index.length_chars or 0
         if self.unit == "lines" and offset_chars + len(content) < length_chars:
@@ -77,20 +77,20 @@ class PagePlan:
             line_number=self.index.block_lines(self.block) + count_newlines(before) + 1,
         )
 
-    def _window(self, data: bytes) -> tuple[int, int]:
-        """Return where in `data` the page begins and, before its bound in tokens, ends."""
+    def _window(self, piece: bytes) -> tuple[int, int]:
+        """Return where in `piece` the page begins and, before its bound in tokens, ends."""
         if self.unit == "chars":
-            begin = skip_chars(data, self.offset - self.block * BLOCK_CHARS)
-            return begin, skip_chars(data, self.limit, begin)
-        begin = skip_lines(data, self.offset - self.index.block_lines(self.block))
-        end = skip_chars(data, self.longest_chars, begin)
-        return begin, skip_lines(memoryview(data)[:end], self.limit, begin)
+            begin = skip_chars(piece, self.offset - self.block * BLOCK_CHARS)
+            return begin, skip_chars(piece, self.limit, begin)
+        begin = skip_lines(piece, self.offset - self.index.block_lines(self.block))
+        end = skip_chars(piece, self.longest_chars, begin)
+        return begin, skip_lines(memoryview(piece)[:end], self.limit, begin)
 
-    def _bytes_page(self, data: bytes) -> Page:
-        next_offset = self.start_byte + len(data)
-        has_more = bool(data) and next_offset < self.index.size_bytes
+    def _bytes_page(self, piece: bytes) -> Page:
+        next_offset = self.start_byte + len(piece)
+        has_more = bool(piece) and next_offset < self.index.size_bytes
         return Page(
-            content=bytes(data),
+            content=bytes(piece),
             unit=self.unit,
             offset=self.offset,
             limit=self.limit,
@@ -102,10 +102,10 @@ class PagePlan:
             line_number=None,
         )
 
-    def _rows_page(self, data: bytes) -> Page:
+    def _rows_page(self, piece: bytes) -> Page:
         return cut_rows(
             self.index.rows or Rows(format="json", count=0),
-            data,
+            piece,
             offset=self.offset,
             limit=self.limit,
             longest_chars=self.longest_chars,

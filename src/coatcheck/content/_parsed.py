@@ -80,16 +80,16 @@ def rows_span(rows: Rows, size_bytes: int, start: int, stop: int) -> tuple[int, 
     return rows.starts[start // BLOCK_ROWS], end
 
 
-def parse_rows(rows: Rows, data: bytes, start: int, stop: int) -> list[object]:
-    """Return rows ``[start, stop)`` as plain values; `data` is what `rows_span` told.
+def parse_rows(rows: Rows, piece: bytes, start: int, stop: int) -> list[object]:
+    """Return rows ``[start, stop)`` as plain values; `piece` is what `rows_span` told.
 
     Raises:
         ValueError: The payload is damaged.
     """
-    first = row_start(rows, data, start)
-    passed, end = row_pattern(rows, data).skip(data, stop - start, first)
+    first = row_start(rows, piece, start)
+    passed, end = row_pattern(rows, piece).skip(piece, stop - start, first)
     # The last row of a payload needs no end.
-    part = data[first:end] if passed == stop - start else data[first:]
+    part = piece[first:end] if passed == stop - start else piece[first:]
     return _counted(_parse(part, rows), stop - start)
 
 
@@ -98,13 +98,13 @@ def is_text_rows(rows: Rows) -> bool:
     return rows.format in {"json", "ndjson", *DELIMITERS}
 
 
-def parse_block(rows: Rows, data: bytes, first: int, stop: int) -> list[object]:
-    """Return the rows of blocks ``[first, stop)`` of 1,024 each; `data` is all of them.
+def parse_block(rows: Rows, piece: bytes, first: int, stop: int) -> list[object]:
+    """Return the rows of blocks ``[first, stop)`` of 1,024 each; `piece` is all of them.
 
     Raises:
         ValueError: The payload is damaged.
     """
-    return _counted(_parse(data, rows), min(stop * BLOCK_ROWS, rows.count) - first * BLOCK_ROWS)
+    return _counted(_parse(piece, rows), min(stop * BLOCK_ROWS, rows.count) - first * BLOCK_ROWS)
 
 
 def tree_bytes(payload: bytes, parsed_as: str, value: object) -> int:

@@ -33,9 +33,9 @@ class PartialPayload:
         whole.add(0, payload)
         return whole
 
-    def add(self, start_byte: int, data: bytes) -> None:
+    def add(self, start_byte: int, piece: bytes) -> None:
         """Take a range that was fetched."""
-        self._known.append((start_byte, data))
+        self._known.append((start_byte, piece))
 
     def read(self, start_byte: int, stop_byte: int) -> bytes:
         """Return a range, clipped to the payload.
@@ -49,8 +49,8 @@ class PartialPayload:
         b'89'
         """
         start_byte, stop_byte = min(start_byte, self.size_bytes), min(stop_byte, self.size_bytes)
-        for start, data in self._known:
-            if start <= start_byte and stop_byte <= start + len(data):
-                return data[start_byte - start : stop_byte - start]
+        for start, piece in self._known:
+            if start <= start_byte and stop_byte <= start + len(piece):
+                return piece[start_byte - start : stop_byte - start]
         stop = min(max(stop_byte, start_byte + _LEAST_BYTES), self.size_bytes)
         raise MissingRangeError(max(0, min(start_byte, stop - _LEAST_BYTES)), stop)

@@ -97,15 +97,15 @@ class RegexSearch(Windowed):
     def _look(self, window: Window) -> None:
         self._stops_at = self._clock() + self._left_seconds
         begin = max(window.begin, self._at - window.start)
-        end = min(len(window.data), window.core_end + self._reach_bytes)
-        places = self._places.find(memoryview(window.data)[begin:end])
+        end = min(len(window.piece), window.core_end + self._reach_bytes)
+        places = self._places.find(memoryview(window.piece)[begin:end])
         if places is not None:
             places = [begin + place for place in places]
         # The part before the first block ends behind its start, if a line goes on there.
         for block in range(window.block, window.block + self._window_blocks + 1):
             cut, stop = self._part(window, block)
             if begin < cut and (cut == stop or block % PART_BLOCKS == 0):
-                hits = self._found(window.data, begin, cut, stop, places)
+                hits = self._found(window.piece, begin, cut, stop, places)
                 self._take(window, self._in_time(hits), cut)
                 begin = max(cut, self._next_byte - window.start)
         self._at = window.start + begin
@@ -122,31 +122,31 @@ class RegexSearch(Windowed):
         if border <= 0 or border >= size:
             return min(border, size), min(border, size)
         stop = border + self._reach_bytes
-        newline = window.data.find(b"\n", border - 1, stop)
+        newline = window.piece.find(b"\n", border - 1, stop)
         if newline >= 0:
             return newline + 1, newline + 1
         if stop >= size:
             return size, size
-        return border, skip_chars(window.data, 0, stop)
+        return border, skip_chars(window.piece, 0, stop)
 
     def _found(
-        self, data: bytes, begin: int, cut: int, stop: int, places: list[int] | None
+        self, piece: bytes, begin: int, cut: int, stop: int, places: list[int] | None
     ) -> Iterator[Hits[Any]]:
         """Yield the hits that begin in ``[begin, cut)`` and end before `stop`, perhaps more."""
         if places is None:
-            yield from self._hits(data, begin, stop)
+            yield from self._hits(piece, begin, stop)
             return
         first, behind = bisect_left(places, begin), bisect_left(places, stop)
         if first == behind:
             return
         if cut < stop:
-            yield from self._hits(data, begin, stop)
+            yield from self._hits(piece, begin, stop)
             return
-        head, lines = _lines_of(data, begin, cut, places[first:behind])
+        head, lines = _lines_of(piece, begin, cut, places[first:behind])
         if head:
-            yield from self._hits(data, begin, head)
+            yield from self._hits(piece, begin, head)
         if lines:
-            excerpt = _Excerpt(data, lines)
+            excerpt = _Excerpt(piece, lines)
             for hits in self._hits(excerpt.text, 0, len(excerpt.text)):
                 yield excerpt.placed(hits)
 
@@ -174,7 +174,7 @@ class RegexSearch(Windowed):
 
 
 def _lines_of(
-    data: bytes, begin: int, stop: int, places: list[int]
+    piece: bytes, begin: int, stop: int, places: list[int]
 ) -> tuple[int, list[tuple[int, int]]]:
     """Return where the lines are that hold any of some places, in a part that ends with a line.
 
@@ -185,8 +185,8 @@ def _lines_of(
     for place in places:
         if place < end:
             continue  # in the same line as the one before
-        newline = data.find(b"\n", place, stop)
-        before = data.rfind(b"\n", max(0, begin - 1), place)
+        newline = piece.find(b"\n", place, stop)
+        before = piece.rfind(b"\n", max(0, begin - 1), place)
         start, end = before + 1, stop if newline < 0 else newline + 1
         if before < 0 and begin > 0:
             head = end
@@ -198,8 +198,8 @@ def _lines_of(
 class _Excerpt:
     """Some lines of a text as one, so that an engine is asked once for all of them."""
 
-    def __init__(self, data: bytes, lines: list[tuple[int, int]]) -> None:
-        self.text = b"".join(data[start:stop] for start, stop in lines)
+    def __init__(self, piece: bytes, lines: list[tuple[int, int]]) -> None:
+        self.text = b"".join(piece[start:stop] for start, stop in lines)
         self._origins = [start for start, _ in lines]
         self._starts = list(accumulate((stop - start for start, stop in lines[:-1]), initial=0))
 

@@ -47,7 +47,7 @@ def rows_range(
 
 def cut_rows(
     rows: Rows,
-    data: bytes,
+    piece: bytes,
     *,
     offset: int,
     limit: int,
@@ -55,12 +55,12 @@ def cut_rows(
     budget_tokens: int | None,
     is_end: bool,
 ) -> Page:
-    """Return the page; `data` is what `rows_range` told, `is_end` whether the payload ends there.
+    """Return the page; `piece` is what `rows_range` told, `is_end` whether the payload ends there.
 
     A page holds whole rows, within its bounds. A first row that alone is over them is shown as
     the head of its text, in one JSON string in place of the list; then `has_more` is true.
     """
-    shown, is_cut = _shown_rows(rows, data, offset, limit, longest_chars, is_end=is_end)
+    shown, is_cut = _shown_rows(rows, piece, offset, limit, longest_chars, is_end=is_end)
     return page_of(
         shown,
         is_cut=is_cut,
@@ -109,18 +109,18 @@ def page_of(
 
 
 def _shown_rows(
-    rows: Rows, data: bytes, offset: int, limit: int, longest_chars: int, *, is_end: bool
+    rows: Rows, piece: bytes, offset: int, limit: int, longest_chars: int, *, is_end: bool
 ) -> tuple[list[str], bool]:
     """Return rows as JSON, or the text of one and true where it is over the bound."""
-    pattern, start = row_pattern(rows, data), row_start(rows, data, offset)
+    pattern, start = row_pattern(rows, piece), row_start(rows, piece, offset)
     shown: list[str] = []
     left = longest_chars - 1  # the bracket in front
     wanted = min(limit, rows.count - offset)
     while len(shown) < wanted:
         count = min(_ROWS_AT_ONCE, wanted - len(shown))
-        found, stop = _whole_rows(rows, pattern, data, start, count)
+        found, stop = _whole_rows(rows, pattern, piece, start, count)
         if not found:
-            text, stop = data[start:].decode("utf-8", "surrogatepass"), len(data)
+            text, stop = piece[start:].decode("utf-8", "surrogatepass"), len(piece)
             if not text.strip(_ENDS):
                 break
             if not is_end:
@@ -130,8 +130,8 @@ def _shown_rows(
         for row in found:
             left -= len(row) + 1
             if left < 0:
-                passed, end = pattern.skip(data, 1, start)
-                text = data[start : end if passed else stop].decode("utf-8", "surrogatepass")
+                passed, end = pattern.skip(piece, 1, start)
+                text = piece[start : end if passed else stop].decode("utf-8", "surrogatepass")
                 return (shown, False) if shown else ([text.strip(_SPACE)], True)
             shown.append(row)
         start = stop
@@ -139,14 +139,14 @@ def _shown_rows(
 
 
 def _whole_rows(
-    rows: Rows, pattern: RowPattern, data: bytes, start: int, count: int
+    rows: Rows, pattern: RowPattern, piece: bytes, start: int, count: int
 ) -> tuple[list[str], int]:
     """Return at most `count` rows as JSON, from byte `start` on, and where they end."""
     if rows.format == "json":
-        texts, stop = pattern.split(data, count, start)
+        texts, stop = pattern.split(piece, count, start)
     else:
-        passed, stop = pattern.skip(data, count, start)
-        texts = [data[start:stop]] if passed else []
+        passed, stop = pattern.skip(piece, count, start)
+        texts = [piece[start:stop]] if passed else []
     decoded = [text.decode("utf-8", "surrogatepass") for text in texts]
     return _RENDERERS[rows.format](decoded, rows), stop
 

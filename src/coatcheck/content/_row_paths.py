@@ -98,7 +98,7 @@ class EachRow:
         """Return the bytes of blocks ``[first, stop)``, with what stands before the first one."""
         return self._ends[first] if first else 0, self._ends[stop]
 
-    def feed(self, first: int, stop: int, data: bytes) -> None:
+    def feed(self, first: int, stop: int, piece: bytes) -> None:
         """Pick out of blocks ``[first, stop)``.
 
         Raises:
@@ -107,7 +107,7 @@ class EachRow:
         """
         start_byte, _ = self.span_bytes(first, stop)
         for begin, end in self._grouped(first, stop, _PARSED_BYTES):
-            part = data[self._ends[begin] - start_byte : self._ends[end] - start_byte]
+            part = piece[self._ends[begin] - start_byte : self._ends[end] - start_byte]
             found = parse_block(self._rows, part, begin, end)
             if not self._outline:
                 self._outline = outline(found, self._rows.count)

@@ -43,17 +43,17 @@ _PATTERNS: dict[str, Callable[[bytes], RowPattern]] = {
 }
 
 
-def row_pattern(rows: Rows, data: bytes) -> RowPattern:
-    """Return the pattern of rows, as it is quickest in `data`."""
-    return _PATTERNS[rows.format](data)
+def row_pattern(rows: Rows, piece: bytes) -> RowPattern:
+    """Return the pattern of rows, as it is quickest in `piece`."""
+    return _PATTERNS[rows.format](piece)
 
 
-def row_start(rows: Rows, data: bytes, number: int) -> int:
+def row_start(rows: Rows, piece: bytes, number: int) -> int:
     """Return the byte at which a row starts, or white space before it.
 
     Args:
         rows: Of a payload, whose rows are text.
-        data: Of the payload, from the start of the row's block on, with all of that block.
+        piece: Of the payload, from the start of the row's block on, with all of that block.
         number: Of the row in the payload, from 0.
 
     Returns:
@@ -63,15 +63,15 @@ def row_start(rows: Rows, data: bytes, number: int) -> int:
     start = None
     if before > _FEW_ROWS:
         is_last = block + 1 >= len(rows.starts)
-        stop = len(data) if is_last else rows.starts[block + 1] - rows.starts[block]
+        stop = len(piece) if is_last else rows.starts[block + 1] - rows.starts[block]
         count = min(BLOCK_ROWS, rows.count - block * BLOCK_ROWS)
-        view = memoryview(data)[:stop]
+        view = memoryview(piece)[:stop]
         if rows.format == "json":
             start = _flat_start(view, before, count, is_last=is_last)
             start = _keyed_start(view, before, count) if start is None else start
         else:
             start = _line_start(view, before, count, is_last=is_last)
-    return row_pattern(rows, data).skip(data, before, 0)[1] if start is None else start
+    return row_pattern(rows, piece).skip(piece, before, 0)[1] if start is None else start
 
 
 def _flat_start(block: memoryview, before: int, count: int, *, is_last: bool) -> int | None:

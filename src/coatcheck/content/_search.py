@@ -83,7 +83,7 @@ class Search(Windowed):
             stop = core_end
             if self._steady is not None:
                 end = min(begin + self._slice_bytes, core_end)
-                stop = min(core_end, skip_chars(window.data, 0, end))
+                stop = min(core_end, skip_chars(window.piece, 0, end))
             # A hit of the slice before may reach over the border.
             begin = max(begin, self._next_byte - window.start)
             if begin < stop:
@@ -103,9 +103,9 @@ class Search(Windowed):
 
     def _scan(self, window: Window, begin: int, stop: int) -> None:
         """Take the hits that begin in ``[begin, stop)``."""
-        data = window.data
-        reach = skip_chars(data, 0, min(len(data), stop + self._reach_bytes))
-        self._take(window, self._find(memoryview(data)[begin:reach]), stop, begin)
+        piece = window.piece
+        reach = skip_chars(piece, 0, min(len(piece), stop + self._reach_bytes))
+        self._take(window, self._find(memoryview(piece)[begin:reach]), stop, begin)
 
 
 def search_for(

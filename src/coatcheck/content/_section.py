@@ -127,10 +127,10 @@ def section_page(
     stop_byte = min(section.stop.byte, begin.byte + _LONGEST_CHARACTER_BYTES * chars)
     if by_line:
         stop_byte = min(stop_byte, _byte_behind(section.index, begin.newlines + asked))
-    data = payload.read(begin.byte, stop_byte)
-    data = data[: skip_chars(data, chars)]
-    plan = plan_page(_index_of(data), unit=unit, offset=0, limit=limit, limits=limits)
-    page = plan.cut(data[plan.start_byte : plan.stop_byte])
+    piece = payload.read(begin.byte, stop_byte)
+    piece = piece[: skip_chars(piece, chars)]
+    plan = plan_page(_index_of(piece), unit=unit, offset=0, limit=limit, limits=limits)
+    page = plan.cut(piece[plan.start_byte : plan.stop_byte])
     content = str(page.content)
     offset_chars = begin.char - section.start.char
     next_chars = offset_chars + len(content)

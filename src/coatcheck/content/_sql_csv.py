@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import orjson
 
 from ._csv import DELIMITERS, extra_name, parse_csv
+from ._sql_engine import EngineError, SqlEngine, literal, quoted
 from ._sql_json import UnreadableError
 from ._sql_names import column_names, wanted_keys
-from ._sql_session import EngineError, Session, literal, quoted
 from ._sql_types import Loaded
 from ._statistics import parsed
 
@@ -82,7 +82,7 @@ def dump_records(piece: bytes, form: str, width: int) -> tuple[bytes, bool]:
 
 
 def load_csv(
-    session: Session, source: CsvSource, table: str, wanted: Iterable[str] | None
+    engine: SqlEngine, source: CsvSource, table: str, wanted: Iterable[str] | None
 ) -> Loaded:
     """Load those columns that are wanted, all of them for None.
 
@@ -98,18 +98,18 @@ def load_csv(
     stage = f"{table}_stage"
     read = _arrays if source.are_arrays else _lines
     try:
-        session.run(f"CREATE TABLE {quoted(stage)} AS {read(source, places)}")
-        ((count, extra),) = session.run(f"SELECT count(*), bool_or(is_over) FROM {quoted(stage)}")
+        engine.run(f"CREATE TABLE {quoted(stage)} AS {read(source, places)}")
+        ((count, extra),) = engine.run(f"SELECT count(*), bool_or(is_over) FROM {quoted(stage)}")
     except EngineError as error:
         raise (UnreadableError() if error.is_content else error) from None
     if count != source.count or extra:
         raise UnreadableError
-    kinds = _kinds(session, source, stage, places)
+    kinds = _kinds(engine, source, stage, places)
     cells = ", ".join(
         f"{_cell(kind, places[name])} AS {quoted(name)}" for name, kind in kinds.items()
     )
-    session.run(f"CREATE TABLE {quoted(table)} AS SELECT {cells} FROM {quoted(stage)}")
-    session.run(f"DROP TABLE {quoted(stage)}")
+    engine.run(f"CREATE TABLE {quoted(table)} AS SELECT {cells} FROM {quoted(stage)}")
+    engine.run(f"DROP TABLE {quoted(stage)}")
     is_whole = len(chosen) == len(headers)
     return Loaded(table=table, columns=kinds, is_whole=is_whole, known=list(names.values()))
 
@@ -143,7 +143,7 @@ def _arrays(source: CsvSource, places: Mapping[str, int]) -> str:
 
 
 def _kinds(
-    session: Session, source: CsvSource, stage: str, places: Mapping[str, int]
+    engine: SqlEngine, source: CsvSource, stage: str, places: Mapping[str, int]
 ) -> dict[str, str]:
     """Return the types of columns by all of their fields."""
     width = len(source.columns)
@@ -155,7 +155,7 @@ def _kinds(
     if not open_names:
         return kinds
     asked = ", ".join(_question(f"c{places[name]}") for name in open_names)
-    row = session.run(f"SELECT {asked} FROM {quoted(stage)}")[0]
+    row = engine.run(f"SELECT {asked} FROM {quoted(stage)}")[0]
     for at, name in enumerate(open_names):
         is_int, is_number, is_bool, has_long = row[4 * at : 4 * at + 4]
         if is_int:

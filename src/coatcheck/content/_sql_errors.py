@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from ..errors import CoatcheckError, DeadlineError
+from ._sql_engine import EngineError
 from ._sql_names import shown_columns, unknown_column
-from ._sql_session import EngineError
 from ._sql_statement import refused
 
 _LONGEST = 300

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from ._sql_engine import EngineError, SqlEngine, literal, quoted
 from ._sql_names import are_plain, column_names, wanted_keys
-from ._sql_session import EngineError, Session, literal, quoted
 from ._sql_types import Loaded, doubts, expected, read_as, settle, strict
 
 _FORMATS = {"json": "array", "ndjson": "newline_delimited"}
@@ -46,7 +46,7 @@ class JsonSource:
 
 
 def load_json(
-    session: Session, source: JsonSource, table: str, wanted: Iterable[str] | None
+    engine: SqlEngine, source: JsonSource, table: str, wanted: Iterable[str] | None
 ) -> Loaded:
     """Load those columns that are wanted, all of them for None.
 
@@ -56,21 +56,21 @@ def load_json(
         EngineError: There is no time or memory for it.
     """
     if source.count == 0:
-        return _empty(session, table, wanted)
+        return _empty(engine, table, wanted)
     if not all(row is None or isinstance(row, dict) for row in source.sample):
-        return _load_values(session, source, table)
+        return _load_values(engine, source, table)
     try:
-        return _load_objects(session, source, table, wanted)
+        return _load_objects(engine, source, table, wanted)
     except EngineError as error:
         if not error.is_content:
             raise
     # Some rows are no objects; or else it is their text that is not as it should be.
-    return _load_values(session, source, table)
+    return _load_values(engine, source, table)
 
 
-def _empty(session: Session, table: str, wanted: Iterable[str] | None) -> Loaded:
+def _empty(engine: SqlEngine, table: str, wanted: Iterable[str] | None) -> Loaded:
     """Make a table without rows, which has whatever column is asked for."""
-    session.run(f"CREATE TABLE {quoted(table)} (none INTEGER)")
+    engine.run(f"CREATE TABLE {quoted(table)} (none INTEGER)")
     names = sorted({name.lower(): name for name in wanted or ()}.values()) or [_VALUE]
     is_bare = [name.lower() for name in names] == [_VALUE]
     columns = dict.fromkeys(names, "NULL")
@@ -85,32 +85,32 @@ def _empty(session: Session, table: str, wanted: Iterable[str] | None) -> Loaded
 
 
 def _load_objects(
-    session: Session, source: JsonSource, table: str, wanted: Iterable[str] | None
+    engine: SqlEngine, source: JsonSource, table: str, wanted: Iterable[str] | None
 ) -> Loaded:
-    keys, are_all = _keys(session, source, wanted)
+    keys, are_all = _keys(engine, source, wanted)
     names = column_names(keys)
     if not are_plain(names):
         raise UnreadableError
     columns = wanted_keys(names, wanted, source.size_bytes)
     if not columns:
-        return _load_values(session, source, table, may_be_objects=True)
+        return _load_values(engine, source, table, may_be_objects=True)
     kinds = {key: expected(_cells(source.sample, key)) for key in columns}
-    stage = _stage(session, source, f"{table}_stage", kinds)
-    loaded = settle(session, stage, table, {key: _KINDS[kind] for key, kind in kinds.items()})
+    stage = _stage(engine, source, f"{table}_stage", kinds)
+    loaded = settle(engine, stage, table, {key: _KINDS[kind] for key, kind in kinds.items()})
     is_whole = are_all and len(columns) == len(keys)
     return replace(loaded, is_whole=is_whole, known=keys, knows_all=are_all)
 
 
 def _load_values(
-    session: Session, source: JsonSource, table: str, *, may_be_objects: bool = False
+    engine: SqlEngine, source: JsonSource, table: str, *, may_be_objects: bool = False
 ) -> Loaded:
     """Load a list of anything as one column."""
     stage = f"{table}_stage"
     rows = _read(source, {_VALUE: "JSON"}, records=False)
     name = quoted(_VALUE)
     try:
-        session.run(f"CREATE TABLE {quoted(stage)} AS SELECT {name} FROM {rows}")
-        ((count, objects, others),) = session.run(
+        engine.run(f"CREATE TABLE {quoted(stage)} AS SELECT {name} FROM {rows}")
+        ((count, objects, others),) = engine.run(
             f"SELECT count(*), count_if(starts_with({name}, '{{')), "
             f"count_if(NOT starts_with({name}, '{{')) FROM {quoted(stage)}"
         )
@@ -119,11 +119,11 @@ def _load_values(
     are_objects = bool(objects and not others) and not may_be_objects
     if are_objects or source.count not in {None, count}:
         raise UnreadableError
-    return replace(settle(session, stage, table, {_VALUE: "JSON"}), is_bare=True)
+    return replace(settle(engine, stage, table, {_VALUE: "JSON"}), is_bare=True)
 
 
 def _keys(
-    session: Session, source: JsonSource, wanted: Iterable[str] | None
+    engine: SqlEngine, source: JsonSource, wanted: Iterable[str] | None
 ) -> tuple[Sequence[str], bool]:
     """Return the keys of the rows, in order of appearance, and whether these are all."""
     if source.keys is not None:
@@ -135,7 +135,7 @@ def _keys(
     known = {key.lower() for key in keys}
     if wanted is not None and known.issuperset(map(str.lower, wanted)):
         return keys, False
-    found = session.run(
+    found = engine.run(
         "SELECT key FROM (SELECT row, unnest(keys) AS key, generate_subscripts(keys, 1) AS place "
         f"FROM (SELECT row_number() OVER () AS row, json_keys({quoted(_VALUE)}) AS keys "
         f"FROM {_read(source, {_VALUE: 'JSON'}, records=False)})) "
@@ -144,11 +144,11 @@ def _keys(
     return [str(row[0]) for row in found], True
 
 
-def _stage(session: Session, source: JsonSource, stage: str, kinds: dict[str, str]) -> str:
+def _stage(engine: SqlEngine, source: JsonSource, stage: str, kinds: dict[str, str]) -> str:
     """Read columns as what they seem to be, and change `kinds` where they are not."""
     for _ in range(_MOST_LOADS):
         try:
-            count = _try_stage(session, source, stage, kinds)
+            count = _try_stage(engine, source, stage, kinds)
         except EngineError as error:
             if not error.is_content or set(kinds.values()) == {"json"}:
                 raise
@@ -156,29 +156,29 @@ def _stage(session: Session, source: JsonSource, stage: str, kinds: dict[str, st
             continue
         if source.count not in {None, count}:
             raise UnreadableError
-        wrong = _doubtful(session, stage, kinds)
+        wrong = _doubtful(engine, stage, kinds)
         if not wrong:
             return stage
-        session.run(f"DROP TABLE {quoted(stage)}")
+        engine.run(f"DROP TABLE {quoted(stage)}")
         kinds.update(dict.fromkeys(wrong, "json"))
     raise UnreadableError
 
 
 def _try_stage(
-    session: Session, source: JsonSource, stage: str, kinds: Mapping[str, str]
+    engine: SqlEngine, source: JsonSource, stage: str, kinds: Mapping[str, str]
 ) -> object:
     cells = ", ".join(f"{strict(kind, key)} AS {quoted(key)}" for key, kind in kinds.items())
     rows = _read(source, {key: read_as(kind) for key, kind in kinds.items()}, records=True)
-    return session.run(f"CREATE TABLE {quoted(stage)} AS SELECT {cells} FROM {rows}")[0][0]
+    return engine.run(f"CREATE TABLE {quoted(stage)} AS SELECT {cells} FROM {rows}")[0][0]
 
 
-def _doubtful(session: Session, stage: str, kinds: Mapping[str, str]) -> list[str]:
+def _doubtful(engine: SqlEngine, stage: str, kinds: Mapping[str, str]) -> list[str]:
     """Return the columns that may hold something else than they were read as."""
     asked = {key: found for key, kind in kinds.items() if (found := doubts(kind, key))}
     if not asked:
         return []
     questions = ", ".join(f"bool_or({question})" for question in asked.values())
-    answers = session.run(f"SELECT {questions} FROM {quoted(stage)}")[0]
+    answers = engine.run(f"SELECT {questions} FROM {quoted(stage)}")[0]
     return [key for key, answer in zip(asked, answers, strict=True) if answer]
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from ._sql_session import Session, quoted
+from ._sql_engine import SqlEngine, quoted
 from ._sql_types import Loaded
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -13,16 +13,16 @@ class LineTable:
     """A table of lines that is filled piece by piece, so that no second copy is in memory.
 
     Args:
-        session: The database.
+        engine: The database.
         table: The name of the table.
     """
 
-    def __init__(self, session: Session, table: str) -> None:
-        self._session = session
+    def __init__(self, engine: SqlEngine, table: str) -> None:
+        self._engine = engine
         self._table = table
         self._count = 0
         self._rest: list[bytes] = []
-        session.run(f"CREATE TABLE {quoted(table)} (line_number BIGINT, line VARCHAR)")
+        engine.run(f"CREATE TABLE {quoted(table)} (line_number BIGINT, line VARCHAR)")
 
     def feed(self, piece: bytes) -> None:
         """Add the lines that end in the next piece of UTF-8."""
@@ -42,7 +42,7 @@ class LineTable:
 
     def _add(self, lines: bytes) -> None:
         text = _SURROGATE.sub("\ufffd", lines.decode("utf-8", "surrogatepass"))
-        self._session.run(
+        self._engine.run(
             f"INSERT INTO {quoted(self._table)} "
             # Both at once: to unnest a long list alone takes time in proportion to its square.
             f"SELECT {self._count} + generate_subscripts(lines, 1), unnest(lines) "

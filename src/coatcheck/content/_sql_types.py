@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from ._json import dumps
-from ._sql_session import Session, literal, quoted
+from ._sql_engine import SqlEngine, literal, quoted
 
 _INT64 = 2**63
 _EXACT_FLOAT = 2**53
@@ -126,11 +126,11 @@ def doubts(kind: str, column: str) -> str | None:
     return None
 
 
-def settle(session: Session, source: str, target: str, columns: Mapping[str, str]) -> Loaded:
+def settle(engine: SqlEngine, source: str, target: str, columns: Mapping[str, str]) -> Loaded:
     """Make a table of one that has columns of JSON, each of the type that holds all its values.
 
     Args:
-        session: The database.
+        engine: The database.
         source: The table; it is gone afterwards.
         target: The name of the new one.
         columns: Of the table: ``JSON``, or the type that they have already.
@@ -139,13 +139,13 @@ def settle(session: Session, source: str, target: str, columns: Mapping[str, str
         What was made, said to be whole.
     """
     made = {name: _Found(kind, quoted(name)) for name, kind in columns.items()}
-    made |= _looked_at(session, source, [name for name in columns if columns[name] == "JSON"])
+    made |= _looked_at(engine, source, [name for name in columns if columns[name] == "JSON"])
     if any(one.sql != quoted(name) for name, one in made.items()):
         kept = ", ".join(f"{one.sql} AS {quoted(name)}" for name, one in made.items())
-        session.run(f"CREATE TABLE {quoted(target)} AS SELECT {kept} FROM {quoted(source)}")
-        session.run(f"DROP TABLE {quoted(source)}")
+        engine.run(f"CREATE TABLE {quoted(target)} AS SELECT {kept} FROM {quoted(source)}")
+        engine.run(f"DROP TABLE {quoted(source)}")
     else:
-        session.run(f"ALTER TABLE {quoted(source)} RENAME TO {quoted(target)}")
+        engine.run(f"ALTER TABLE {quoted(source)} RENAME TO {quoted(target)}")
     json_names = [name for name, one in made.items() if one.kind == "JSON"]
     json_names += [field for one in made.values() for field in one.json_fields]
     return Loaded(
@@ -165,17 +165,17 @@ class _Found:
     json_fields: Sequence[str] = ()
 
 
-def _looked_at(session: Session, table: str, names: Sequence[str]) -> dict[str, _Found]:
+def _looked_at(engine: SqlEngine, table: str, names: Sequence[str]) -> dict[str, _Found]:
     """Return the types of columns that are JSON."""
     if not names:
         return {}
     asked = ", ".join(question for name in names for question in _questions(quoted(name)))
-    row = session.run(f"SELECT {asked} FROM {quoted(table)}")[0]
+    row = engine.run(f"SELECT {asked} FROM {quoted(table)}")[0]
     width = len(row) // len(names)
     found: dict[str, _Found] = {}
     for at, name in enumerate(names):
         answers = row[at * width : (at + 1) * width]
-        found[name] = _scalar(answers, quoted(name)) or _nested(session, table, quoted(name))
+        found[name] = _scalar(answers, quoted(name)) or _nested(engine, table, quoted(name))
     return found
 
 
@@ -224,15 +224,13 @@ def _scalar(answers: Sequence[object], name: str) -> _Found | None:
     return found
 
 
-def _nested(session: Session, table: str, name: str) -> _Found:
+def _nested(engine: SqlEngine, table: str, name: str) -> _Found:
     """Return the type of a column of objects or arrays."""
     asked = f"json_group_structure({name}), " + ", ".join(
         f"bool_or(regexp_matches({name}, {literal(pattern)}))"
         for pattern in ("[0-9]{19,}", "[0-9]{38,}", _LONG_INT)
     )
-    structure, is_long, is_longest, has_long = session.run(f"SELECT {asked} FROM {quoted(table)}")[
-        0
-    ]
+    structure, is_long, is_longest, has_long = engine.run(f"SELECT {asked} FROM {quoted(table)}")[0]
     if is_longest:
         return _Found("JSON", name)
     numbers = {"DOUBLE": "JSON" if has_long else "DOUBLE"}

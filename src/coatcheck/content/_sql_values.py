@@ -14,8 +14,8 @@ from ._arrays import Foreign
 from ._frame_rows import shown_columns
 from ._frames import load_frame
 from ._json import dumps
+from ._sql_engine import SqlEngine, literal, quoted
 from ._sql_names import are_plain, column_names, wanted_keys
-from ._sql_session import Session, literal, quoted
 from ._sql_types import Loaded
 
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
@@ -124,13 +124,13 @@ def write_frame(payload: bytes, form: str, wanted: Iterable[str] | None) -> Writ
     )
 
 
-def load_frame_file(session: Session, path: str, frame: WrittenFrame, table: str) -> Loaded:
+def load_frame_file(engine: SqlEngine, path: str, frame: WrittenFrame, table: str) -> Loaded:
     """Load the columns of a frame.
 
     Raises:
         EngineError: The engine does not read it, or there is no time or memory for it.
     """
-    session.run(
+    engine.run(
         f"CREATE TABLE {quoted(table)} AS SELECT * "
         f"FROM read_parquet({literal(path)}, hive_partitioning = false)"
     )

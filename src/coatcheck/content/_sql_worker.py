@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from _duckdb import DuckDBPyConnection
 
 MEMORY_EXIT = 77
-"""As `_sql_session` says it."""
+"""As `_sql_engine` says it."""
 
 _LENGTH = struct.Struct(">I")
 _CHUNK_ROWS = 1_024

@@ -83,24 +83,24 @@ class Windowed:
         for window in range(self._window_count):
             yield self._fetched(*self._core(window))
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, piece: bytes) -> None:
         """Search the next window.
 
         Raises:
-            ValueError: `data` is not as long as the window.
+            ValueError: `piece` is not as long as the window.
         """
         core_start, core_stop = self._core(self._fed)
         start, stop = self._fetched(core_start, core_stop)
-        if len(data) != stop - start:
-            raise ValueError(f"window {self._fed} has {stop - start} bytes, got {len(data)}")
+        if len(piece) != stop - start:
+            raise ValueError(f"window {self._fed} has {stop - start} bytes, got {len(piece)}")
         block = self._first_block + self._fed * self._window_blocks
         begin, chars = core_start - start, block * self._block_chars
-        cursor = _Cursor(data, begin, chars, self._index.block_lines(block))
+        cursor = _Cursor(piece, begin, chars, self._index.block_lines(block))
         if self._fed == 0:
-            begin = skip_chars(data, self._offset - chars, begin)
+            begin = skip_chars(piece, self._offset - chars, begin)
         self._look(
             Window(
-                data=data,
+                piece=piece,
                 block=block,
                 start=start,
                 # A hit of the window before may reach over the border, even over whole windows.
@@ -155,14 +155,14 @@ class Windowed:
         if len(self._matches) == self._limit:
             self._next_offset = cursor.chars
             return
-        data = cursor.data
-        before_start = skip_chars(data, 0, max(0, first - SNIPPET_BYTES))
-        before = decoded(data[before_start:first])[-SNIPPET_CHARS:]
+        piece = cursor.piece
+        before_start = skip_chars(piece, 0, max(0, first - SNIPPET_BYTES))
+        before = decoded(piece[before_start:first])[-SNIPPET_CHARS:]
         stop = min(
-            skip_chars(data, SNIPPET_CHARS, last),
-            skip_chars(data, HIT_CHARS + SNIPPET_CHARS, first),
+            skip_chars(piece, SNIPPET_CHARS, last),
+            skip_chars(piece, HIT_CHARS + SNIPPET_CHARS, first),
         )
-        snippet = before + decoded(data[first:stop])
+        snippet = before + decoded(piece[first:stop])
         match = Match(cursor.chars, cursor.newlines + 1, cursor.chars - len(before), snippet)
         self._matches.append(match)
 
@@ -180,14 +180,14 @@ class Windowed:
 class _Cursor:
     """Where in the payload a byte of the window is, counted on from the last place asked for."""
 
-    def __init__(self, data: bytes, byte: int, chars: int, newlines: int) -> None:
-        self.data = data
+    def __init__(self, piece: bytes, byte: int, chars: int, newlines: int) -> None:
+        self.piece = piece
         self.chars = chars
         self.newlines = newlines
         self._byte = byte
 
     def move(self, byte: int) -> None:
-        passed = memoryview(self.data)[self._byte : byte]
+        passed = memoryview(self.piece)[self._byte : byte]
         self.chars += count_chars(passed)
         self.newlines += count_newlines(passed)
         self._byte = byte
@@ -197,14 +197,14 @@ class _Cursor:
 class Window:
     """A part of a payload, as much before and after it as is needed, and where in it to search.
 
-    All places count bytes of `data`, but `start`.
+    All places count bytes of `piece`, but `start`.
     """
 
-    data: bytes
+    piece: bytes
     block: int
     """The first one of its core."""
     start: int
-    """Of the data, in the payload."""
+    """Of the piece, in the payload."""
     begin: int
     core_end: int
     cursor: _Cursor

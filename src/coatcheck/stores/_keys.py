@@ -1,6 +1,7 @@
 """What a key, a folder and a window may be. Checked before anything is looked up or opened."""
 
 import re
+from collections.abc import Iterable, Mapping
 
 from ..errors import shown
 
@@ -43,6 +44,23 @@ def split_folder(folder: str) -> list[str]:
     if not folder.endswith("/") or not is_key(folder[:-1]):
         raise ValueError(f"a folder ends in / and before that is {_RULE}; got {shown(folder)}")
     return folder[:-1].split("/")
+
+
+def check_batch(keys: Iterable[str], lives: Mapping[str, float], unless: str | None) -> None:
+    """Pass what `put_many` is asked for.
+
+    Args:
+        keys: Of the payloads.
+        lives: Times to live, by key.
+        unless: The key that must be free.
+
+    Raises:
+        ValueError: One of them is no key, or a time is not more than 0.
+    """
+    for key in {*keys, *lives, *(() if unless is None else (unless,))}:
+        split_key(key)
+    for seconds in lives.values():
+        check_ttl(seconds)
 
 
 def check_window(start_byte: int, stop_byte: int) -> None:

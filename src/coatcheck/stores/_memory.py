@@ -7,12 +7,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 
 from ..errors import StoreUnavailableError
-from ._keys import check_ttl, check_window, split_folder, split_key
+from ._keys import check_batch, check_ttl, check_window, split_folder, split_key
 from ._thread import in_own_thread
 
 
 class MemoryStore:
-    """Payloads in memory, with every capability a store can have.
+    """Payloads in memory, with ranges, streams, create-if-absent, expiry and batches.
 
     Nothing is evicted but what has passed its time; that goes with the next call of any kind.
 
@@ -46,10 +46,7 @@ class MemoryStore:
             StoreUnavailableError: A key whose time was to begin anew is not there.
         """
         lives = ttl_seconds or {}
-        for key in {*payloads, *lives, *(() if unless is None else (unless,))}:
-            split_key(key)
-        for seconds in lives.values():
-            check_ttl(seconds)
+        check_batch(payloads, lives, unless)
         now = self._clock()
         with self._lock:
             self._forget()

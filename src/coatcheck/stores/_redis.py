@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from ..errors import StoreUnavailableError
-from ._keys import check_ttl, check_window, split_folder, split_key
+from ._keys import check_batch, check_ttl, check_window, split_folder, split_key
 from ._protocols import Vitals
 from ._redis_batch import LONGEST_SECONDS, RESTLESS, Batch, Places, milliseconds
 from ._redis_commands import WRONG_TYPE, Command, delete, enter, list_page, live, transaction
@@ -108,10 +108,7 @@ class RedisStore:
             StoreUnavailableError: A key whose time was to begin anew is not there.
         """
         lives = ttl_seconds or {}
-        for key in {*payloads, *lives, *(() if unless is None else (unless,))}:
-            split_key(key)
-        for seconds in lives.values():
-            check_ttl(seconds)
+        check_batch(payloads, lives, unless)
         uploads: list[Upload] = []
         try:
             sent = await self._sent(payloads, uploads)
@@ -209,8 +206,8 @@ class RedisStore:
     async def vitals(self) -> Vitals:
         """As the Protocol says; of room, what the server may take where it has a limit."""
         ((seconds, micros),) = await self._pools.ask(("TIME",))
-        (info,) = await self._pools.ask(("INFO", "memory"))
-        facts = dict(_FACT.findall(cast("bytes", info)))
+        (reply,) = await self._pools.ask(("INFO", "memory"))
+        facts = dict(_FACT.findall(cast("bytes", reply)))
         limit, used = (int(facts.get(name, 0)) for name in (b"maxmemory", b"used_memory"))
         return Vitals(
             now=datetime.fromtimestamp(int(seconds), UTC).replace(microsecond=int(micros)),

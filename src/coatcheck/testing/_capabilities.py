@@ -51,8 +51,6 @@ class CapabilitySuite(LastingSuite):
             pytest.skip("this store has no put_copy")
         return store
 
-    # --- range ---
-
     async def test_range_agrees_with_slice_at_both_ends(
         self, store: Store, ranged: SupportsRange
     ) -> None:
@@ -102,8 +100,6 @@ class CapabilitySuite(LastingSuite):
 
         with pytest.raises(ValueError, match=r"start"):
             await ranged.get_range("k", start, stop)
-
-    # --- stream ---
 
     @given(chunks=st.lists(st.binary(max_size=20), max_size=8))
     @_property
@@ -162,8 +158,6 @@ class CapabilitySuite(LastingSuite):
 
         assert await store.get("a/7") == b"7!"
 
-    # --- copy ---
-
     @pytest.mark.parametrize("payload", [b"", EVERY_BYTE, LARGE])
     async def test_copy_stores_what_the_file_holds_and_shows_it_before(
         self, store: Store, copying: SupportsCopy, tmp_path: Path, payload: bytes
@@ -213,8 +207,6 @@ class CapabilitySuite(LastingSuite):
         assert await store.get("a/new") is None
         assert await store.get("a/old") == b"before"
         assert await listing(store, "a/") == ["a/old"]
-
-    # --- create ---
 
     async def test_create_writes_where_nothing_is_and_nowhere_else(
         self, store: Store, creating: SupportsCreate

@@ -69,8 +69,6 @@ class LastingSuite:
             pytest.skip("this suite has no advance fixture")
         return advance
 
-    # --- expiry ---
-
     async def test_expiring_key_is_there_before_its_time_and_gone_after(
         self, store: Store, wait: Advance, expiring: SupportsExpiry
     ) -> None:
@@ -162,8 +160,6 @@ class LastingSuite:
     ) -> None:
         with pytest.raises(ValueError, match="ttl_seconds"):
             await expiring.keep(["a/1"], ttl_seconds)
-
-    # --- batch ---
 
     async def test_batch_writes_all_its_keys(self, store: Store, batching: SupportsBatch) -> None:
         await store.put("a/1", b"before")

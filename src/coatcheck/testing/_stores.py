@@ -22,8 +22,6 @@ class StoreSuite(PathSuite):
     for is skipped. The tests run under anyio's pytest plugin, which comes with Coatcheck.
     """
 
-    # --- put, get, delete ---
-
     @pytest.mark.parametrize("payload", _PAYLOADS, ids=len)
     async def test_get_returns_what_was_put(self, store: Store, payload: bytes) -> None:
         await store.put("s/a/payloads/1.bin", payload)
@@ -89,8 +87,6 @@ class StoreSuite(PathSuite):
 
         assert await listing(store, "a/") == []
 
-    # --- keys ---
-
     async def test_keys_of_an_empty_or_missing_folder_are_none(self, store: Store) -> None:
         await store.put("a/b/1", b"x")
         await store.delete("a/b/1")
@@ -136,8 +132,6 @@ class StoreSuite(PathSuite):
             await store.delete(key)
 
         assert await listing(store, "a/") == []
-
-    # --- tasks, threads, loops ---
 
     async def test_fifty_puts_at_once_are_all_kept_apart(self, store: Store) -> None:
         payloads = {f"a/{number:02}": f"{number}-".encode() * 3_000 for number in range(50)}

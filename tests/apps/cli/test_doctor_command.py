@@ -109,9 +109,6 @@ def test_a_terminal_gets_a_sign_for_each_check(in_terminal: Run) -> None:
     assert "reached" in done.text
 
 
-# --- stores that are not well ---
-
-
 async def test_another_format_is_told_as_such() -> None:
     store = MemoryStore()
     await store.put("store/format", b'{"format":99}')

@@ -17,7 +17,7 @@ SqlAnswer: TypeAlias = tuple[list[bytes], dict[str, Any]]
 _BOUND = frozenset({"BinderException", "CatalogException", "ParserException", "SyntaxException"})
 
 
-class Session(Protocol):
+class SqlEngine(Protocol):
     """A database that runs statements of ours. It is not sealed yet."""
 
     def run(self, sql: str, parameters: Sequence[object] = ()) -> SqlRows:
