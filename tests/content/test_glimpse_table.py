@@ -141,9 +141,17 @@ CELLS = st.recursive(
 )
 
 
-@settings(max_examples=40)
+# Columns in which values of all kinds meet, each often enough to be counted.
+ODD: st.SearchStrategy[object] = CELLS | st.sampled_from(
+    ["", "x", "x" * 300, None, True, 0, -0.0, 1.5, math.nan, 2**70, [], [""], {}, {"k": ""}]
+)
+MIXED = st.fixed_dictionaries({"a": ODD}, optional={"b": ODD, "": ODD})
+
+
+@settings(max_examples=80)
 @given(
-    st.lists(st.dictionaries(st.text(max_size=2), CELLS, max_size=4), min_size=5, max_size=7),
+    st.lists(MIXED, min_size=5, max_size=30)
+    | st.lists(st.dictionaries(st.text(max_size=2), CELLS, max_size=4), min_size=5, max_size=7),
     st.integers(1, 200),
 )
 def test_any_rows_have_a_valid_glimpse_within_the_budget(
@@ -257,6 +265,12 @@ def test_values_that_stand_out_of_many_are_told() -> None:
     rows = [{"s": "usual" if at % 2 else f"rare{at}"} for at in range(400)]
 
     assert text(rows) == "400 rows, 1 column; s str usual=200 (50%), +200 more"
+
+
+def test_a_column_of_lists_and_empty_texts_counts_no_distinct_values() -> None:
+    rows: list[object] = [{"c": [number], "id": number} for number in range(5)]
+
+    assert "5 distinct" not in text([*rows, {"c": "", "id": 9}])
 
 
 def test_empty_texts_are_counted_as_what_they_are_and_not_as_missing() -> None:

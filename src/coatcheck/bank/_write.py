@@ -334,29 +334,44 @@ class Writer:
         budget_tokens = self._shared.limits.glimpse_tokens
         make = self._shared.glimpse_of(asked.kind)
         if make is not None and isinstance(encoding, Encoding):
-            try:
-                return host_glimpse(make, encoding.value, budget_tokens)
-            except Exception:  # the host's code: whatever it raises loses no result
-                import logging
-
-                message = "the glimpse of kind %r failed on artifact %s"
-                logging.getLogger(__name__).warning(message, asked.kind, id_, exc_info=True)
-        index, head_length = encoding.index, None
-        if isinstance(encoding, StreamEncoding):
-            value, head_length = encoding.sample()
-        else:
             value = encoding.value
-        return glimpse(
-            value,
-            content_type=encoding.content_type,
-            size_bytes=index.size_bytes,
-            budget_tokens=budget_tokens,
-            line_count=index.line_count,
-            length_chars=index.length_chars,
-            row_count=index.row_count,
-            head_length=head_length,
-            is_error=asked.is_error,
-        )
+            told = _unless_it_fails(id_, asked, lambda: host_glimpse(make, value, budget_tokens))
+            if told is not None:
+                return told
+        return _unless_it_fails(id_, asked, lambda: _own_glimpse(encoding, asked, budget_tokens))
+
+
+def _own_glimpse(
+    encoding: Encoding | StreamEncoding, asked: Asked, budget_tokens: int
+) -> Glimpse | None:
+    index, head_length = encoding.index, None
+    if isinstance(encoding, StreamEncoding):
+        value, head_length = encoding.sample()
+    else:
+        value = encoding.value
+    return glimpse(
+        value,
+        content_type=encoding.content_type,
+        size_bytes=index.size_bytes,
+        budget_tokens=budget_tokens,
+        line_count=index.line_count,
+        length_chars=index.length_chars,
+        row_count=index.row_count,
+        head_length=head_length,
+        is_error=asked.is_error,
+    )
+
+
+def _unless_it_fails(id_: str, asked: Asked, make: Callable[[], Glimpse | None]) -> Glimpse | None:
+    """Return a glimpse, None where making it raised: a summary is worth no result."""
+    try:
+        return make()
+    except Exception:  # the host's code, or whatever in the value ours was not ready for
+        import logging
+
+        message = "the glimpse of kind %r failed on artifact %s"
+        logging.getLogger(__name__).warning(message, asked.kind, id_, exc_info=True)
+        return None
 
 
 def _digest(encoding: Encoding | StreamEncoding) -> str:

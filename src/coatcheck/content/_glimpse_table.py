@@ -220,10 +220,11 @@ def _parts(column: Column, detail: _Detail, *, sampled: bool) -> Iterator[str]:
         yield f"{_value(column.minimum)} to {_value(column.maximum)}"
     if detail.mean and column.mean is not None and column.distinct != 1:
         yield f"mean {written(column.mean)}"
-    others = (column.distinct or 0) - bool(column.empty)
+    # Of lists and objects the distinct ones are not counted.
+    distinct = column.distinct or 0
+    others = max(0, distinct - bool(column.empty))
     if detail.distinct and others and column.type != "float" and not (sampled or tops):
-        all_are = column.distinct == column.values > 1
-        yield "all distinct" if all_are else f"{column.distinct:,} distinct"
+        yield "all distinct" if distinct == column.values > 1 else f"{distinct:,} distinct"
 
 
 def _all_told(column: Column, detail: _Detail) -> bool:
