@@ -5,7 +5,16 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from ..content import Budget, compile_jmespath, compile_jsonpath, dumps, nothing_at, outline
+from ..content import (
+    Budget,
+    PieceWriter,
+    TooLargeError,
+    compile_jmespath,
+    compile_jsonpath,
+    nothing_at,
+    outline,
+    sql_name,
+)
 from ..errors import (
     InvalidArgumentError,
     InvalidQueryError,
@@ -14,7 +23,7 @@ from ..errors import (
 )
 from ..records import Answer, Pointer
 from ._derived import (
-    MOST_BYTES,
+    MOST_PATH_BYTES,
     Asked,
     Derivations,
     Put,
@@ -35,20 +44,29 @@ if TYPE_CHECKING:
     from ._ask_sql import SqlQueries
 
 _SQL = re.compile(
-    r"(?:select|with|from|describe|summarize|pivot|show)[\s(]|\(\s*select\b", re.IGNORECASE
+    # What is no query too: it is refused as the SQL that it is.
+    r"(?:select|with|from|describe|summarize|pivot|show|explain|insert|update|delete|drop|create"
+    r"|alter|copy|attach|install|load|set|pragma|call|values|begin|execute|prepare)[\s(]"
+    r"|\(\s*select\b",
+    re.IGNORECASE,
 )
+_COMMENT = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)+", re.DOTALL)
+"""What may stand before a statement; in JSONPath and JMESPath neither comment is."""
 _NO_STRUCTURE = "the artifact is text or bytes, and has no structure"
 _LINES_HINT = "Ask in SQL, where its lines are the table data (line_number, line); or search it."
 
 
 def language_of(expression: str) -> str:
-    """Return what an expression is read as: ``sql``, ``jsonpath`` or ``jmespath``.
+    r"""Return what an expression is read as: ``sql``, ``jsonpath`` or ``jmespath``.
 
     >>> language_of("SELECT 1"), language_of("$.items"), language_of("from_.x")
     ('sql', 'jsonpath', 'jmespath')
+    >>> language_of("-- how many\nSELECT count(*) FROM data"), language_of("DROP TABLE data")
+    ('sql', 'sql')
     """
     start = expression.lstrip()
-    if _SQL.match(start):
+    comment = _COMMENT.match(expression)
+    if _SQL.match(start) or (comment and _SQL.match(expression, comment.end())):
         return "sql"
     return "jsonpath" if start.startswith("$") else "jmespath"
 
@@ -142,7 +160,7 @@ class Queries:
         return None if found is None else found[0]
 
 
-_Ask = Callable[[object], tuple[object, int]]
+_Ask = Callable[[object, Budget], tuple[object, int]]
 
 
 def _compiled(language: str, expression: str) -> _Ask:
@@ -153,11 +171,11 @@ def _compiled(language: str, expression: str) -> _Ask:
     """
     if language == "jmespath":
         search = compile_jmespath(expression).search
-        return lambda value: _counted(search(value, Budget()))
+        return lambda value, budget: _counted(search(value, budget))
     path = compile_jsonpath(expression)
 
-    def find(value: object) -> tuple[object, int]:
-        nodes = path.find(value, Budget())
+    def find(value: object, budget: Budget) -> tuple[object, int]:
+        nodes = path.find(value, budget)
         if not path.is_singular:
             return nodes, len(nodes)
         if not nodes:
@@ -172,12 +190,21 @@ def _counted(value: object) -> tuple[object, int]:
 
 
 def _result_of(ask: _Ask, value: object, language: str) -> Result:
-    found, count = ask(value)
-    payload = dumps(found)
-    if len(payload) > MOST_BYTES:
-        reason = f"its result is larger than {MOST_BYTES // 2**20:,} MiB"
-        raise InvalidQueryError(language, reason, "Filter first, or take fewer fields.")
-    return Result(payload=payload, count=count, keeps=kept_of_path(value, found))
+    budget = Budget()
+    found, count = ask(value, budget)
+    try:
+        written = PieceWriter(MOST_PATH_BYTES, budget.check).written(found)
+    except TooLargeError:
+        reason = f"its result is larger than {MOST_PATH_BYTES // 2**20:,} MiB"
+        hint = "Filter first, or take fewer fields."
+        raise InvalidQueryError(language, reason, hint) from None
+    return Result(
+        payload=written.payload,
+        count=count,
+        rows=written.rows,
+        value=(written.value,),
+        keeps=kept_of_path(value, found),
+    )
 
 
 def _texts(target: Mapping[str, str | Pointer]) -> dict[str, str]:
@@ -187,7 +214,7 @@ def _texts(target: Mapping[str, str | Pointer]) -> dict[str, str]:
         InvalidArgumentError: There are none, or two that SQL does not tell apart.
     """
     texts = {name: str(text) for name, text in target.items()}
-    if not texts or not all(texts) or len({name.lower() for name in texts}) != len(texts):
+    if not texts or not all(texts) or len({sql_name(name) for name in texts}) != len(texts):
         raise InvalidArgumentError(
             "tables need a name each, which capitals do not tell apart",
             'Give a pointer for each name: {"orders": "art:…", "customers": "art:…"}.',

@@ -39,15 +39,8 @@ def as_declared(value: object, declared: object) -> object:
 
     if _is_already(value, declared):
         return value
-    live = live_class(declared)
-    if live is not None:
-        found = as_live(value, live)
-        if isinstance(found, live):
-            return found
-        raise InvalidArgumentError(
-            f"the value is no {live.__module__.partition('.')[0]} {live.__name__}",
-            "Ask for the type that was stored, or for a list.",
-        )
+    if live_class(declared) is not None:
+        return as_found(value, declared, "the value")
     adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", declared))
     return fit_stored(adapter, StoredValidator(adapter), value, declared, "the value")
 
@@ -112,13 +105,27 @@ def live_class(declared: object) -> type | None:
     return bare if isinstance(bare, type) and is_live_class(bare) else None
 
 
-def as_found(value: object, declared: object) -> object:
-    """Return what stands behind a pointer, for a type that pydantic does not know.
+def as_found(value: object, declared: object, what: str) -> object:
+    """Return a value for a type that pydantic does not know.
 
-    A frame becomes that of the library whose class is declared; all else stays as it is.
+    A frame becomes that of the library whose class is declared, a list an array, a list of
+    objects a frame; of another class than those all stays as it is, and so does None.
+
+    Raises:
+        InvalidArgumentError: It is no array or frame of the class that is declared.
     """
     live = live_class(declared)
-    return value if live is None else as_live(value, live)
+    if live is None or value is None:
+        return value
+    found = as_live(value, live)
+    if not isinstance(found, live):
+        found = as_live(parsed(value), live)
+    if isinstance(found, live):
+        return found
+    raise InvalidArgumentError(
+        f"{what} is no {live.__module__.partition('.')[0]} {live.__name__}",
+        "Ask for the type that was stored, or for a list.",
+    )
 
 
 def parsed(value: object) -> object:

@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Any, cast
 
 from ..errors import UnencodableValueError
-from ._arrays import Foreign, library
+from ._arrays import Foreign, is_array, library
 from ._json import dumps, loads
 
 ARROW_TYPE = "application/vnd.apache.arrow.file"
@@ -249,11 +249,22 @@ def is_live_class(kind: object) -> bool:
     return named in _FORMS or named == ("numpy", "ndarray")
 
 
+_MAKERS = {
+    ("numpy", "ndarray"): ("numpy", "asarray"),
+    ("pandas", "DataFrame"): ("pandas", "DataFrame"),
+    ("polars", "DataFrame"): ("polars", "DataFrame"),
+    ("pyarrow", "Table"): ("pyarrow", "Table.from_pylist"),
+}
+"""What makes an array of a list, or a frame of a list of objects."""
+
+
 def as_live(value: object, kind: object) -> object:
-    """Return a frame as the frame class `kind` of another library; any other value as it is."""
-    form = frame_form(value)
-    if form is None or not isinstance(kind, type) or isinstance(value, kind):
+    """Return a frame, or a plain list, as the class `kind`; any other value as it is."""
+    if not isinstance(kind, type) or isinstance(value, kind):
         return value
+    form = frame_form(value)
+    if form is None:
+        return _of_list(cast("list[object]", value), kind) if isinstance(value, list) else value
     wanted = (kind.__module__.partition(".")[0], kind.__qualname__)
     frame: Foreign = value
     if is_series(form):
@@ -272,3 +283,20 @@ def as_live(value: object, kind: object) -> object:
             "object", library("polars", "A polars frame is asked for", "polars").from_arrow(frame)
         )
     return cast("object", frame) if wanted == ("pyarrow", "Table") else value
+
+
+def _of_list(items: list[object], kind: type) -> object:
+    """Return a list as an array, or its objects as a frame; the list where it is none."""
+    make = _MAKERS.get((kind.__module__.partition(".")[0], kind.__qualname__))
+    if make is None or (make[1] != "asarray" and not all(isinstance(item, dict) for item in items)):
+        return items
+    part = library(make[0], "An array or a frame is asked for", make[0])
+    for name in make[1].split("."):
+        part = getattr(part, name)
+    try:
+        made = cast("Foreign", part)(items)
+    # What each library says to rows that do not go together is its own.
+    except Exception:  # noqa: BLE001
+        return items
+    # An array of objects is a list by another name.
+    return items if is_array(made) and made.dtype == object else cast("object", made)

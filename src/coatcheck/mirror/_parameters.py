@@ -67,10 +67,10 @@ class Parameter:
         if argument.is_whole:
             found = argument.slots[0].found
             if self.adapter is None or self.stored is None:
-                return as_found(found, self.declared)
+                return as_found(found, self.declared, what)
             return fit_stored(self.adapter, self.stored, found, self.declared, what)
         if self.adapter is None:
-            return argument.value
+            return as_found(argument.value, self.declared, what)
         if not argument.slots:
             return fit(self.adapter, (argument.value,), what)
         return fit(self.adapter, argument.fillings(lambda found: found, parsed, as_text), what)

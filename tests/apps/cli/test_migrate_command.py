@@ -142,3 +142,11 @@ def test_a_killed_copy_to_s3_is_finished_by_the_next(
     assert done.json["skipped"] >= 1
     with BlockingBank(source) as old, BlockingBank(target) as new:
         assert all((old.payload(pointer) == new.payload(pointer)) is True for pointer in values)
+
+
+def test_a_folder_that_is_not_there_is_no_store_to_copy(coatcheck: Run, tmp_path: Path) -> None:
+    done = coatcheck("migrate", f"file:{tmp_path / 'typo'}", f"file:{tmp_path / 'to'}", "--json")
+
+    assert done.code == 2
+    assert "there is no folder" in done.failure["message"]
+    assert not (tmp_path / "to").exists()

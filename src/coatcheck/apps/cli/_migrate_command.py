@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ...bank import store_at, without_secrets
+from ...bank import folder_at, store_at, without_secrets
 from ...bank.migration import Migrated, UnknownScopeError, migrate
 from ...errors import InvalidArgumentError, StoreError, shown
 from ...tools import Failure
@@ -45,6 +45,11 @@ def migrate_(
             raise InvalidArgumentError("memory: holds nothing that another command could see.")
     if from_store == to_store:
         raise InvalidArgumentError("FROM and TO are the same store.")
+    folder = folder_at(from_store)
+    if folder is not None and not folder.is_dir():
+        raise InvalidArgumentError(
+            f"there is no folder {shown(str(folder))}", "FROM is a store that is there already."
+        )
     with _progress() as tell:
         try:
             done = asyncio.run(_run(from_store, to_store, scope, tell, verify=verify))
