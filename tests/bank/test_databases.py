@@ -1,14 +1,18 @@
 """The databases that stand ready: which there are, what each has, and when it goes."""
 
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from coatcheck.bank._databases import Database, Databases, Prepared, Wanted
-from coatcheck.bank._worker import spares
-from coatcheck.content import SqlEngine
-from coatcheck.content.sql import Loaded, UnreadableError
+from coatcheck.bank._worker import Worker, spares
+from coatcheck.content import EngineError, SqlEngine
+from coatcheck.content.sql import Loaded, Statement, UnreadableError
 from coatcheck.errors import InvalidQueryError
 
 MIB = 2**20
@@ -155,6 +159,42 @@ def test_a_statement_is_parsed_by_whoever_stands_ready(databases: Databases) -> 
         assert databases.statement("SELECT 2").tables == {}
     database.close()
     assert database.parse("SELECT 1") is None
+
+
+def test_a_statement_whose_database_is_closed_meanwhile_is_parsed_elsewhere(
+    databases: Databases,
+) -> None:
+    processes: list[int] = []
+
+    def load(engine: SqlEngine, table: str, wanted: Wanted) -> Loaded:
+        engine.run(f"CREATE TABLE {table} (a INTEGER)")
+        processes.append(cast("Worker", engine).process_id)
+        return Loaded(table=table, columns={"a": "INTEGER"}, is_whole=True)
+
+    database = databases.take(frozenset({"a"}))
+    database.load({"a": Prepared(load, 1)}, {"a": None})
+    os.kill(processes[0], signal.SIGSTOP)
+    found: list[Statement] = []
+    asking = threading.Thread(target=lambda: found.append(databases.statement("SELECT a FROM x")))
+    asking.start()
+    while not database.lock.locked() and asking.is_alive():
+        asking.join(0.001)
+
+    database.close()
+    asking.join()
+
+    assert [dict(statement.tables) for statement in found] == [{"x": False}]
+
+
+def test_a_database_that_was_closed_is_asked_in_vain(database: Database) -> None:
+    database.load({"t": prepared("a")}, {"t": names("a")})
+    database.close()
+    statement = Statement(
+        sql="SELECT 1", tables={}, names=frozenset(), scalars=frozenset(), aliases=frozenset()
+    )
+
+    with pytest.raises(EngineError, match="ended"):
+        database.ask(statement, [], seconds=1, most_bytes=100, bare=False)
 
 
 def test_a_process_stands_ready_once_one_was_taken() -> None:

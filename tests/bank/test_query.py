@@ -91,7 +91,14 @@ async def refusal(bank: Bank, target: Any, expression: str) -> InvalidQueryError
         ("show.x", "jmespath"),
         ("[?id > `1`]", "jmespath"),
         ("length(@)", "jmespath"),
-        ("/* x */ SELECT 1", "jmespath"),
+        ("/* x */ SELECT 1", "sql"),
+        ("-- how many\n/**/select 1", "sql"),
+        ("-- how many", "jmespath"),
+        ("DROP TABLE data", "sql"),
+        ("update data set x = 1", "sql"),
+        ("values(@)", "jmespath"),
+        ("copy", "jmespath"),
+        ("create(@)", "jmespath"),
     ],
 )
 def test_an_expression_is_read_as_what_it_begins_like(expression: str, language: str) -> None:
@@ -554,6 +561,59 @@ async def test_the_value_of_an_answer_is_the_callers_own(quick: Bank) -> None:
         assert again.value == [{"tags": ["a"]}]
 
 
+WIDE = [
+    {"id": number, "text": "é\x00" * (number % 97), "parts": [number, None, {"of": 2**64 + number}]}
+    for number in range(2_500)
+]
+LONG: dict[str, object] = {
+    "first": WIDE,
+    "text": 'ü"' * 400_000,
+    "last": [[WIDE[:1500]], 1.5, True, []],
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "selected"),
+    [
+        ("$[0,0].first[*]", WIDE * 2),
+        ("[@[0].first, @[0].first]", [WIDE, WIDE]),
+        ("{a: [0].last, b: {c: [0].text, d: [0].first}}", None),
+        ("[0].text", LONG["text"]),
+        ("[0]", LONG),
+        ("to_string([0].last)", json.dumps(LONG["last"], separators=(",", ":"))),
+        ("to_string([0])", json.dumps(LONG, separators=(",", ":"))),
+    ],
+)
+async def test_a_large_answer_of_a_path_is_what_python_selects(
+    quick: Bank, expression: str, selected: object
+) -> None:
+    if selected is None:
+        selected = {"a": LONG["last"], "b": {"c": LONG["text"], "d": LONG["first"]}}
+    asked = await quick.put([LONG])
+
+    answer = await quick.query(asked.pointer, expression)
+
+    assert answer.artifact is not None
+    assert await quick.get(answer.artifact.pointer) == selected
+    if isinstance(selected, list):
+        rows = cast("list[object]", selected)
+        assert answer.row_count == answer.artifact.row_count == len(rows)
+        assert await quick.get(f"{answer.artifact.pointer}#row={len(rows)}") == [rows[-1]]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["$[*,*]", "[@, @]", "{a: [@, @]}", "to_string([@, @])", "join('', [@, @][])"],
+)
+async def test_an_answer_of_a_path_over_32_mib_is_refused(quick: Bank, expression: str) -> None:
+    asked = await quick.put([str(number) * 1_000_000 for number in range(10)] * 2)
+
+    error = await refusal(quick, asked.pointer, expression)
+
+    assert "its result is larger than 32 MiB" in str(error)
+    assert error.hint == "Filter first, or take fewer fields."
+
+
 @pytest.mark.parametrize("expression", ["$.a", "a"])
 async def test_a_path_asks_one_artifact_and_one_with_a_structure(
     quick: Bank, expression: str
@@ -920,3 +980,56 @@ async def test_what_a_glimpse_of_all_rows_tells_is_not_looked_for_again(tmp_path
         {"a": "x", "late": "end"},
     ]
     bank.end_queries()
+
+
+async def test_artifacts_whose_names_only_python_folds_are_two_tables(quick: Bank) -> None:
+    await quick.put([{"id": 1, "a": "k"}], name="k")
+    await quick.put([{"id": 1, "a": "kelvin"}], name="\u212a")
+
+    sql = 'SELECT x.a AS x, y.a AS y FROM "k" x JOIN "\u212a" y USING (id)'
+    tables = {"k": "k", "\u212a": "\u212a"}
+
+    assert await rows_of(quick, "k", sql) == [{"x": "k", "y": "kelvin"}]
+    assert await rows_of(quick, tables, sql) == [{"x": "k", "y": "kelvin"}]
+    assert await rows_of(quick, tables, sql.replace("k", "K")) == [{"x": "k", "y": "kelvin"}]
+
+
+async def test_no_name_hides_a_table_of_the_engine_from_the_check(quick: Bank) -> None:
+    await quick.put(ORDERS, name="orders")
+    sql = 'WITH "duc\u212adb_views" AS (SELECT 1) SELECT view_name FROM duckdb_views, data'
+
+    found = await refusal(quick, "orders", sql)
+
+    assert "there is no table 'duckdb_views'" in str(found)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"a": {"x": 5, "x\x00b": 2}}],
+        [{"a": [{"x": {"y\x00": 1, "y": 2}}]}],
+        [{"n": {"\x00": {"a": 0, "b": {}}}}],
+        [{"n": {"\x00": 1}}, {"n": {"": 2}}],
+        [[{"x": 5, "x\x00b": 2}]],
+    ],
+)
+async def test_keys_with_nul_within_objects_keep_their_values(quick: Bank, rows: Any) -> None:
+    await quick.put(rows, name="rows")
+
+    assert await rows_of(quick, "rows", "SELECT * FROM data") == rows
+
+
+async def test_keys_with_nul_at_the_top_are_columns_of_their_own(quick: Bank) -> None:
+    rows = [{"x": 5, "x\x00b": 2, "\x00": 3}, {"x\x00b": 7}]
+    await quick.put(rows, name="rows")
+
+    assert await rows_of(quick, "rows", 'SELECT x, "x\ufffdb" AS y, "\ufffd" AS z FROM data') == [
+        {"x": 5, "y": 2, "z": 3},
+        {"x": None, "y": 7, "z": None},
+    ]
+
+
+async def test_half_of_a_character_in_a_statement_is_refused(quick: Bank) -> None:
+    await quick.put(ORDERS, name="orders")
+
+    assert "half of a character" in str(await refusal(quick, "orders", "SELECT '\ud800' FROM data"))

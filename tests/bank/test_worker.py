@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -60,6 +61,18 @@ def test_a_closed_process_is_gone(worker: Worker) -> None:
     assert not worker.is_alive
     with pytest.raises(EngineError, match="ended"):
         worker.run("SELECT 1")
+
+
+def test_a_process_that_is_killed_from_outside_has_not_taken_too_much_memory(
+    worker: Worker,
+) -> None:
+    os.kill(worker.process_id, signal.SIGKILL)
+
+    with pytest.raises(EngineError) as caught:
+        worker.run("SELECT 1")
+
+    assert caught.value.kind == "ended"
+    assert not worker.is_alive
 
 
 def test_a_process_that_nobody_holds_any_more_ends() -> None:

@@ -20,9 +20,27 @@ def test_a_statement_that_took_too_long_is_a_deadline() -> None:
     assert "Filter" in found.hint
 
 
-@pytest.mark.parametrize("kind", ["memory", "ended"])
-def test_too_little_memory_is_a_query_that_asks_for_too_much(kind: str) -> None:
-    assert "more memory" in str(refusal(kind))
+def test_too_little_memory_is_a_query_that_asks_for_too_much() -> None:
+    assert "more memory" in str(refusal("memory"))
+
+
+def test_a_process_that_ended_is_not_told_as_a_query_that_asks_for_too_much() -> None:
+    found = refusal("ended")
+
+    assert "the process that runs SQL ended" in str(found)
+    assert "memory" not in str(found) + found.hint
+    assert found.hint == "Ask again."
+
+
+def test_a_table_that_is_not_there_is_told_without_those_of_the_engine() -> None:
+    text = (
+        'Catalog Error: Table with name x does not exist!\nDid you mean "duckdb_views"?\n\nLINE 1'
+    )
+
+    found = refusal("CatalogException", text)
+
+    assert str(found) == "Read as SQL: Table with name x does not exist."
+    assert "duckdb" not in found.hint
 
 
 def test_too_large_a_result_says_how_large_it_may_be() -> None:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from coatcheck.content import sql_name
 from coatcheck.content._sql_names import are_plain, column_names, shown_columns, wanted_keys
 from coatcheck.content._sql_statement import Statement
 from coatcheck.content.sql import check_names
@@ -26,12 +27,30 @@ def test_each_key_has_a_name_of_its_own_that_sql_tells_apart(keys: list[str]) ->
     names = column_names(keys)
 
     assert list(names) == keys
-    assert len({name.lower() for name in names.values()}) == len(keys)
+    assert len({sql_name(name) for name in names.values()}) == len(keys)
     assert all(name and "\x00" not in name for name in names.values())
-    firsts = {key.lower(): key for key in reversed(keys)}
+    firsts = {sql_name(key): key for key in reversed(keys)}
     for key in firsts.values():
         if key and "\x00" not in key:
             assert names[key] == key
+
+
+@pytest.mark.parametrize(("one", "other"), [("k", "\u212a"), ("i\u0307", "\u0130"), ("ß", "ẞ")])
+def test_only_letters_of_ascii_are_the_same_in_both_cases(one: str, other: str) -> None:
+    assert sql_name(one) != sql_name(other)
+    assert column_names([one, other]) == {one: one, other: other}
+    assert wanted_keys(column_names(["x", one, other]), [other], LARGE) == [other]
+    check_names(statement(other), [one, other], {}, frozenset({one}))
+    with pytest.raises(InvalidQueryError, match="is the column"):
+        check_names(statement(other), [one], {other: "x"}, frozenset())
+
+
+@given(st.text())
+def test_names_are_compared_by_the_letters_of_ascii_alone(name: str) -> None:
+    folded = sql_name(name)
+
+    assert folded == "".join(each.lower() if each.isascii() else each for each in name)
+    assert sql_name(folded) == folded
 
 
 def test_names_are_plain_where_they_are_the_keys() -> None:

@@ -13,6 +13,9 @@ TREE = (
 )
 
 
+VIEWS = {"duckdb_views": False}
+
+
 @pytest.fixture(scope="module")
 def engine() -> DuckDBPyConnection:
     return connect(":memory:")
@@ -63,6 +66,15 @@ def refusal(engine: DuckDBPyConnection, sql: str) -> InvalidQueryError:
         ("SELECT * FROM range(3) r(i)", {}),
         ("(SELECT a FROM data)", {"data": False}),
         ("SELECT 1;", {}),
+        ('WITH "\u212a" AS (SELECT 1) SELECT * FROM k', {"k": True}),
+        ('WITH "duc\u212adb_views" AS (SELECT 1) SELECT sql FROM duckdb_views', VIEWS),
+        ('WITH RECURSIVE "\u212a" AS (SELECT 1 UNION ALL SELECT 2 FROM k) SELECT 1', {"k": False}),
+        (
+            'WITH "\u0130" AS (SELECT 1) SELECT a FROM "i\u0307", "i"',
+            {"i\u0307": False, "i": False},
+        ),
+        ('WITH "\u1e9e" AS (SELECT 1) SELECT a FROM "\xdf", "ss"', {"\xdf": False, "ss": False}),
+        ('WITH "\xc9" AS (SELECT 1) SELECT a FROM "\xe9"', {"\xe9": False}),
         ("SELECT a -- FROM nothing\nFROM data /* nor; here */", {"data": False}),
     ],
 )
@@ -134,9 +146,12 @@ def test_columns_that_may_be_of_any_kind_are_not(
         ("SELECT main.abs(1)", "'main.abs' is no function"),
         ("SELECT pg_catalog.current_setting('x')", "is no function"),
         ("SELECT CAST(1 AS main.x)", "there is no type 'main.x'"),
+        ('SELECT "ran\u212a"() OVER ()', "may not be called"),
+        ('SELECT "wee\u212a"(1)', "may not be called"),
         ("SELECT 1 FROM", "syntax error"),
         ("SELECT a FROM art:00000000-0000-4000-8000-000000000005", "syntax error"),
         ("SELECT '\x00'", "NUL"),
+        ("SELECT '\ud800'", "half of a character"),
     ],
 )
 def test_what_may_not_run_is_refused_with_the_reason(

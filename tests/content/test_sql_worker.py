@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from _duckdb import DuckDBPyConnection, connect
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coatcheck.content import MEMORY_EXIT, WORKER
 from coatcheck.content import _sql_worker as program
@@ -36,6 +38,24 @@ CASES: list[tuple[str, object]] = [
     ("TIMESTAMPTZ '2026-11-30 08:15:00+02'", "2026-11-30T06:15:00+00:00"),
     ("'2026-11-30 08:15:00.123456789'::TIMESTAMP_NS", "2026-11-30 08:15:00.123456789"),
     ("INTERVAL '1 month 3 days'", "1 month 3 days"),
+    (
+        "['2026-11-30 08:15:00.123456789'::TIMESTAMP_NS, NULL]",
+        ["2026-11-30 08:15:00.123456789", None],
+    ),
+    ("[[INTERVAL '1 day'], []]", [["1 day"], []]),
+    ("[INTERVAL '1 day']::INTERVAL[1]", ["1 day"]),
+    ("'infinity'::DATE", "infinity"),
+    ("'-infinity'::DATE", "-infinity"),
+    ("'infinity'::TIMESTAMP", "infinity"),
+    ("'-infinity'::TIMESTAMP", "-infinity"),
+    ("'infinity'::TIMESTAMP_S", "infinity"),
+    ("'-infinity'::TIMESTAMP_MS", "-infinity"),
+    ("'infinity'::TIMESTAMP_NS", "infinity"),
+    ("'infinity'::TIMESTAMPTZ", "infinity"),
+    ("'9999-12-31'::DATE", "9999-12-31"),
+    ("'0001-01-01'::DATE", "0001-01-01"),
+    ("'9999-12-31 23:59:59.999999'::TIMESTAMP", "9999-12-31T23:59:59.999999"),
+    ("NULL::DATE", None),
     ("'ab'::BLOB", "YWI="),
     ("'101'::BIT", "101"),
     ("'00000000-0000-4000-8000-000000000005'::UUID", "00000000-0000-4000-8000-000000000005"),
@@ -108,6 +128,36 @@ def test_columns_of_one_name_are_told_apart(database: program.Database) -> None:
 
     assert row == {"a": 1, "a_3": 2, "a_2": 3}
     assert end["names"] == ["a", "a_3", "a_2"]
+
+
+def test_each_of_very_many_columns_of_one_name_is_told_apart(database: program.Database) -> None:
+    (row,), end = ask(database, "SELECT " + "1," * 2_000 + "1")
+
+    assert len(row) == len(set(end["names"])) == 2_001
+    assert (end["names"][0], end["names"][-1]) == ("1", "1_2001")
+
+
+@given(st.lists(st.sampled_from(["a", "a_2", "a_3", "a_2_2", "b"]), max_size=12))
+def test_names_of_columns_are_unique_and_the_first_of_each_is_its_own(names: list[str]) -> None:
+    found = program.unique(names)
+
+    assert len(set(found)) == len(found) == len(names)
+    assert all(found[names.index(name)] == name for name in names)
+
+
+def test_dates_that_are_infinite_and_others_keep_their_order(database: program.Database) -> None:
+    sql = (
+        "SELECT range AS n, CASE range WHEN 1 THEN 'infinity' ELSE DATE '2026-01-01' END AS d, "
+        "CASE range WHEN 0 THEN '-infinity' ELSE TIMESTAMP '2026-01-01' END AS \"D\" "
+        "FROM range(1500) ORDER BY range -- a comment"
+    )
+
+    first, second, end = ask(database, sql + "\n;")
+
+    assert first[0] == {"n": 0, "d": "2026-01-01", "D": "-infinity"}
+    assert first[1] == {"n": 1, "d": "infinity", "D": "2026-01-01T00:00:00"}
+    assert [row["n"] for row in (*first, *second)] == list(range(1_500))
+    assert end["names"] == ["n", "d", "D"]
 
 
 def test_the_one_column_value_is_a_list_where_that_is_asked_for(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..content import EngineError, Rows, SqlAnswer
+from ..content import EngineError, Rows, SqlAnswer, sql_name
 from ..content.sql import (
     Loaded,
     Statement,
@@ -83,13 +83,13 @@ class SqlQueries:
             InvalidQueryError: One is neither banked nor named.
             UnknownPointerError, ExpiredPointerError: One is a pointer to nothing.
         """
-        given = {name.lower(): asked for name, asked in targets.items()}
+        given = {sql_name(name): asked for name, asked in targets.items()}
         tables: dict[str, Asked] = {}
         for table in statement.tables:
-            asked = given.get(table.lower())
+            asked = given.get(sql_name(table))
             if asked is None:
                 asked = await self._banked(table, targets)
-            twins = [other for other in tables if other.lower() == table.lower()]
+            twins = [other for other in tables if sql_name(other) == sql_name(table)]
             if twins and tables[twins[0]].key != asked.key:
                 raise refused(
                     f"{shown(twins[0])} and {shown(table)} are one table in SQL",
@@ -196,7 +196,10 @@ class SqlQueries:
         return await self._reader.found(asked.record.artifact.id, prepare)
 
     def _ask(self, database: Database, statement: Statement, tables: Mapping[str, Asked]) -> Result:
-        loaded = {table: database.tables[asked.key] for table, asked in tables.items()}
+        there = database.tables
+        if not all(asked.key in there for asked in tables.values()):  # closed meanwhile
+            raise EngineError("ended")
+        loaded = {table: there[asked.key] for table, asked in tables.items()}
         renamed = [database.renamed[asked.key] for asked in tables.values()]
         keys = {key: name for names in renamed for key, name in names.items()}
         columns = [name for table in loaded.values() for name in table.columns]
@@ -219,7 +222,7 @@ class SqlQueries:
         tables: Mapping[str, Loaded],
         aliases: frozenset[str],
     ) -> SqlAnswer:
-        views = {name.lower(): table.view(name, aliases) for name, table in tables.items()}
+        views = {sql_name(name): table.view(name, aliases) for name, table in tables.items()}
         return database.ask(
             statement,
             list(views.values()),

@@ -6,9 +6,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from ..content import EngineError, SqlAnswer, SqlEngine
+from ..content import EngineError, SqlAnswer, SqlEngine, sql_name
 from ..content.sql import Loaded, Statement, UnreadableError, read_statement
 from ._worker import Worker, spares
 
@@ -19,6 +20,8 @@ _BASE_BYTES = 1 << 30
 _GROWTH = 3
 """Tables take at most about so many times their payload."""
 _STATEMENTS = 64
+_MOST_SPARES = 2
+"""How many spare processes may end over one statement before that is given up."""
 _TREE = (
     "SELECT CAST(json_serialize_sql($1, skip_null := true, skip_empty := true, "
     "skip_default := true) AS VARCHAR)"
@@ -66,7 +69,8 @@ class Database:
     @property
     def is_alive(self) -> bool:
         """Whether its tables are still there."""
-        return self._worker is not None and self._worker.is_alive
+        worker = self._worker  # another thread may close it at any time
+        return worker is not None and worker.is_alive
 
     def has(self, wanted: Mapping[str, Wanted]) -> bool:
         """Return whether it has these columns of these tables."""
@@ -103,8 +107,8 @@ class Database:
         except BaseException:
             worker.close()
             raise
-        self._worker, self.tables, self.size_bytes = worker, tables, size_bytes
         self._wanted = dict(wanted)
+        self._worker, self.tables, self.size_bytes = worker, tables, size_bytes
         self.renamed = {name: each.renamed for name, each in prepared.items()}
 
     def ask(
@@ -117,37 +121,44 @@ class Database:
         bare: bool,
     ) -> SqlAnswer:
         """Run a statement. Raises as `Worker.ask`."""
-        if self._worker is None:
+        worker = self._worker
+        if worker is None:
             raise EngineError("ended")
-        return self._worker.ask(
+        return worker.ask(
             statement.sql, views=views, seconds=seconds, most_bytes=most_bytes, bare=bare
         )
 
     def parse(self, sql: str) -> str | None:
-        """Return the syntax tree of a statement, None where that would have to wait."""
+        """Return the syntax tree of a statement, None where that would have to wait.
+
+        Raises:
+            EngineError: It failed, or the process ended meanwhile.
+        """
         if not self.lock.acquire(blocking=False):
             return None
         try:
-            return None if self._worker is None or not self.is_alive else _tree(self._worker, sql)
+            worker = self._worker
+            return None if worker is None or not worker.is_alive else _tree(worker, sql)
         finally:
             self.lock.release()
 
     def close(self) -> None:
         """End the process, and with it all that runs there."""
-        if self._worker is not None:
-            self._worker.close()
-        self._worker, self.tables = None, {}
+        worker, self._worker, self.tables = self._worker, None, {}
+        if worker is not None:
+            worker.close()
 
     def _has(self, name: str, wanted: Wanted) -> bool:
-        if name not in self.tables:
+        table = self.tables.get(name)
+        if table is None:
             return False
-        table, there = self.tables[name], self._wanted[name]
+        there = self._wanted[name]
         if table.is_whole or there is None or wanted is None:
             return table.is_whole or there is wanted
-        loaded = {each.lower() for each in (*there, *table.columns)}
-        missing = {each.lower() for each in wanted} - loaded
+        loaded = {sql_name(each) for each in (*there, *table.columns)}
+        missing = {sql_name(each) for each in wanted} - loaded
         # Names of something else than columns are not missing.
-        return not missing or (table.knows_all and missing.isdisjoint(map(str.lower, table.known)))
+        return not missing or (table.knows_all and missing.isdisjoint(map(sql_name, table.known)))
 
 
 class Databases:
@@ -166,15 +177,12 @@ class Databases:
             return sum(each.is_alive for each in self._kept.values())
 
     def statement(self, sql: str) -> Statement:
-        """Return what a statement does. Raises as `read_statement`."""
+        """Return what a statement does. Raises as `read_statement`, and `EngineError`."""
         with self._lock:
             known = self._statements.get(sql)
             databases = [*self._kept.values()]
         if known is None:
-            tree = None
-            for database in reversed(databases):
-                tree = tree or database.parse(sql)
-            known = read_statement(tree or _tree(spares(), sql), sql)
+            known = read_statement(_parsed(sql, databases), sql)
             with self._lock:
                 self._statements[sql] = known
                 while len(self._statements) > _STATEMENTS:
@@ -211,6 +219,25 @@ class Databases:
             for database in self._kept.values():
                 database.close()
             self._kept.clear()
+
+
+def _parsed(sql: str, databases: Sequence[Database]) -> str:
+    """Return the syntax tree of a statement, from the first database that has time for it."""
+    parsers: list[Callable[[], str | None]] = [
+        *(partial(database.parse, sql) for database in reversed(databases)),
+        *(partial(_tree, spares(), sql) for _ in range(_MOST_SPARES)),
+    ]
+    for parse in parsers:
+        try:
+            tree = parse()
+        except EngineError as error:
+            # Others may close a database at any time, and a spare one ends by itself.
+            if error.kind != "ended":
+                raise
+            continue
+        if tree is not None:
+            return tree
+    raise EngineError("ended")
 
 
 def _tree(engine: SqlEngine, sql: str) -> str:

@@ -15,7 +15,9 @@ from ._shared import Shared
 from ._threads import work_on
 
 MOST_BYTES = 128 * 1024 * 1024
-"""Most JSON of a result."""
+"""Most JSON of a result of SQL, which a process of its own writes."""
+MOST_PATH_BYTES = 32 * 1024 * 1024
+"""Most JSON of a result of JSONPath or JMESPath, which is written in the host's process."""
 DERIVED_KIND = "derived"
 """The kind of an answer that is not of the kind of what was asked."""
 _LOOKED_AT = 1_000
@@ -112,6 +114,8 @@ class Result:
     count: int
     rows: Rows | None = None
     """Where they lie in the payload, if that is known."""
+    value: tuple[object] | None = None
+    """The value of the payload, where it was read already; nobody else's."""
     keeps: str = ""
     """Of the kind of what was asked: ``rows``, ``ids``, or nothing."""
 
@@ -141,7 +145,7 @@ class Derivations:
                 return _banked(question, known)
         result = await run()
         if question.name is None and self._is_small(result.payload):
-            value = await work_on(len(result.payload), loads, result.payload)
+            value = await work_on(len(result.payload), _value_of, result)
             return Answer(language=question.language, value=value, row_count=result.count)
         kind = kept_kind if result.keeps else DERIVED_KIND
         # The first of a set of ids tell a model nothing, and should not pass through it.
@@ -249,9 +253,13 @@ def _is_singular(expression: str) -> bool:
     return compile_jsonpath(expression.strip()).is_singular
 
 
+def _value_of(result: Result) -> object:
+    return loads(result.payload) if result.value is None else result.value[0]
+
+
 def _encoding(result: Result) -> Encoding:
-    value = loads(result.payload)
-    if result.rows is None:
+    value = _value_of(result)
+    if result.rows is None and (result.value is None or isinstance(value, str)):
         return encode(value)
     return Encoding(
         value,

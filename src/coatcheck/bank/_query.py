@@ -44,10 +44,9 @@ if TYPE_CHECKING:
     from ._ask_sql import SqlQueries
 
 _SQL = re.compile(
+    r"(?:select|with|from|describe|summarize|pivot|show)[\s(]|\(\s*select\b"
     # What is no query too: it is refused as the SQL that it is.
-    r"(?:select|with|from|describe|summarize|pivot|show|explain|insert|update|delete|drop|create"
-    r"|alter|copy|attach|install|load|set|pragma|call|values|begin|execute|prepare)[\s(]"
-    r"|\(\s*select\b",
+    r"|(?:explain|insert|update|delete|drop|create|alter|copy|attach|install|pragma)\s",
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)+", re.DOTALL)

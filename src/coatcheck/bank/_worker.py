@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -132,8 +133,10 @@ class Worker:
         except subprocess.TimeoutExpired:
             code = None
         self.close()
-        # Where memory runs out, the engine may also come down on its own.
-        return "memory" if code == MEMORY_EXIT or (code is not None and code < 0) else "ended"
+        # Where memory runs out, the engine may also come down on its own; but who kills it, does so
+        # from outside.
+        is_down = code is not None and code < 0 and code != -signal.SIGKILL
+        return "memory" if code == MEMORY_EXIT or is_down else "ended"
 
     def _write(self, message: bytes) -> None:
         left = memoryview(_LENGTH.pack(len(message)) + message)

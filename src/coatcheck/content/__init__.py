@@ -10,6 +10,7 @@ from ._glimpse import glimpse, host_glimpse
 from ._index import Index, Rows
 from ._jmespath import compile_jmespath
 from ._json import dumps, has_surrogates, loads
+from ._json_pieces import PieceWriter, TooLargeError
 from ._jsonpath import compile_jsonpath
 from ._outline import index_outline, outline
 from ._own import own
@@ -22,7 +23,7 @@ from ._row_paths import EachRow, pick_of_row, single_row
 from ._search import search_for
 from ._section import PieceIndexer, Section, chars_section, lines_section, section_page
 from ._selector import Selector, parse_selector
-from ._sql_engine import MEMORY_EXIT, WORKER, EngineError, SqlAnswer, SqlEngine, SqlRows
+from ._sql_engine import MEMORY_EXIT, WORKER, EngineError, SqlAnswer, SqlEngine, SqlRows, sql_name
 from ._stream import PIECE_BYTES, Items, StreamEncoding
 from ._tabular import is_tabular, is_tabular_form, plain_rows, text_bound
 from ._tokens import clip_tokens, estimate_tokens
@@ -41,6 +42,7 @@ __all__ = [
     "PagePlan",
     "PartialPayload",
     "PieceIndexer",
+    "PieceWriter",
     "Rows",
     "Section",
     "Selector",
@@ -48,6 +50,7 @@ __all__ = [
     "SqlEngine",
     "SqlRows",
     "StreamEncoding",
+    "TooLargeError",
     "as_live",
     "binary_page",
     "chars_section",
@@ -94,6 +97,7 @@ __all__ = [
     "shown_preview",
     "single_row",
     "slice_rows",
+    "sql_name",
     "take_rows",
     "text_bound",
     "tree_bytes",

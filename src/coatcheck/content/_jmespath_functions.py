@@ -9,6 +9,7 @@ from jmespath import exceptions, functions
 from ..errors import InvalidQueryError
 from ._budget import CHARS_PER_NODE, Budget, is_long, same, spend_size, text_nodes, work_on_text
 from ._jmespath_parser import HINT
+from ._json_pieces import text_pieces
 
 _library: Final[Any] = functions.Functions()
 
@@ -71,12 +72,23 @@ def call(name: str, arguments: list[object], budget: Budget) -> object:
     # jmespath looks at the first argument alone, and would take pairs for an object.
     if name == "merge" and not all(isinstance(argument, dict) for argument in arguments):
         raise _wrong("merge() takes objects")
-    result = _called(name, arguments)
+    if name == "to_string" and len(arguments) == 1 and isinstance(arguments[0], _CONTAINERS):
+        result = _text_of(arguments[0], budget)
+    else:
+        result = _called(name, arguments)
     if name in _MAKE_LISTS and isinstance(result, _CONTAINERS):
         budget.spend(len(result) + 1)
     elif name in _MAKE_TEXTS and isinstance(result, str):
         budget.spend(text_nodes(result))
     return result
+
+
+def _text_of(value: object, budget: Budget) -> str:
+    # One call would hold the interpreter lock to its end, and not be stopped.
+    try:
+        return "".join(text_pieces(value, budget.check))
+    except ValueError:  # an integer of more digits than CPython writes
+        raise _wrong("to_string() has no result for such values") from None
 
 
 def _called(name: str, arguments: list[object]) -> Any:  # noqa: ANN401 - jmespath has no type hints

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, Protocol, TypeAlias
 
 WORKER = str(Path(__file__).with_name("_sql_worker.py"))
@@ -14,6 +15,7 @@ SqlAnswer: TypeAlias = tuple[list[bytes], dict[str, Any]]
 """Rows as JSON, 1,024 in each list; and how many, their columns, whether they are bare values."""
 
 
+_SMALL = {ord(letter): letter.lower() for letter in ascii_uppercase}
 _BOUND = frozenset({"BinderException", "CatalogException", "ParserException", "SyntaxException"})
 
 
@@ -33,7 +35,8 @@ class EngineError(Exception):
     """The engine refused a statement.
 
     Args:
-        kind: ``deadline``, ``memory``, ``size``, or the name of the engine's own class.
+        kind: ``deadline``, ``memory``, ``size``, ``ended`` where its process did, or the name of
+            the engine's own class.
         text: What the engine said. It may quote values, and name files.
     """
 
@@ -51,6 +54,16 @@ class EngineError(Exception):
     def is_content(self) -> bool:
         """Whether the reason lies in what was read, and not in time or memory."""
         return self.kind not in {"deadline", "memory", "ended"}
+
+
+def sql_name(text: str) -> str:
+    """Return a name as SQL compares it: only letters of ASCII are the same in both cases.
+
+    >>> sql_name("Id"), sql_name("\u212a") == sql_name("k")
+    ('id', False)
+    """
+    # What Python folds and the engine does not would be two names for one of them.
+    return text.lower() if text.isascii() else text.translate(_SMALL)
 
 
 def quoted(name: str) -> str:

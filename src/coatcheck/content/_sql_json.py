@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from ._sql_engine import EngineError, SqlEngine, literal, quoted
+from ._sql_engine import EngineError, SqlEngine, literal, quoted, sql_name
 from ._sql_names import are_plain, column_names, wanted_keys
 from ._sql_types import Loaded, doubts, expected, read_as, settle, strict
 
@@ -71,8 +71,8 @@ def load_json(
 def _empty(engine: SqlEngine, table: str, wanted: Iterable[str] | None) -> Loaded:
     """Make a table without rows, which has whatever column is asked for."""
     engine.run(f"CREATE TABLE {quoted(table)} (none INTEGER)")
-    names = sorted({name.lower(): name for name in wanted or ()}.values()) or [_VALUE]
-    is_bare = [name.lower() for name in names] == [_VALUE]
+    names = sorted({sql_name(name): name for name in wanted or ()}.values()) or [_VALUE]
+    is_bare = [sql_name(name) for name in names] == [_VALUE]
     columns = dict.fromkeys(names, "NULL")
     return Loaded(
         table=table,
@@ -132,8 +132,8 @@ def _keys(
     keys = list(dict.fromkeys(key for row in rows for key in row))
     if source.is_all:
         return keys, True
-    known = {key.lower() for key in keys}
-    if wanted is not None and known.issuperset(map(str.lower, wanted)):
+    known = {sql_name(key) for key in keys}
+    if wanted is not None and known.issuperset(map(sql_name, wanted)):
         return keys, False
     found = engine.run(
         "SELECT key FROM (SELECT row, unnest(keys) AS key, generate_subscripts(keys, 1) AS place "

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import InvalidQueryError, shown
+from ._sql_engine import sql_name
 from ._sql_statement import Statement, refused
 
 MOST_COLUMNS = 1_000
@@ -28,18 +29,18 @@ def column_names(keys: Sequence[str]) -> dict[str, str]:
     >>> column_names(["id", "ID", ""])
     {'id': 'id', 'ID': 'ID_2', '': 'column_3'}
     """
-    own = {key.lower() for key in keys}
+    own = {sql_name(key) for key in keys}
     taken: set[str] = set()
     names: dict[str, str] = {}
     for number, key in enumerate(keys, 1):
         name = _clean(key)
-        if not name or name.lower() in taken:
+        if not name or sql_name(name) in taken:
             stem, tail = (name, 2) if name else ("column", number)
             name = f"{stem}_{tail}"
-            while name.lower() in taken or name.lower() in own:
+            while sql_name(name) in taken or sql_name(name) in own:
                 tail += 1
                 name = f"{stem}_{tail}"
-        taken.add(name.lower())
+        taken.add(sql_name(name))
         names[key] = name
     return names
 
@@ -69,9 +70,9 @@ def wanted_keys(
         )
     if wanted is None or (size_bytes <= _SMALL_BYTES and len(names) <= _FEW_COLUMNS):
         return list(names)
-    lower = {name.lower() for name in wanted}
+    lower = {sql_name(name) for name in wanted}
     # A table needs a column to have rows.
-    return [key for key, name in names.items() if name.lower() in lower] or list(names)[:1]
+    return [key for key, name in names.items() if sql_name(name) in lower] or list(names)[:1]
 
 
 def check_names(
@@ -88,18 +89,18 @@ def check_names(
     Raises:
         InvalidQueryError: A name means another column, or a function; or JSON is compared.
     """
-    columns = {name.lower(): name for name in names}
+    columns = {sql_name(name): name for name in names}
     for name in sorted(statement.names):
-        if name in keys and columns.get(name.lower()) != name:
+        if name in keys and columns.get(sql_name(name)) != name:
             raise refused(
                 f"{shown(name)} is the column {shown(keys[name])} here",
                 f"SQL takes capitals and small letters for the same: write {_quoted(keys[name])}.",
             )
         known = columns.keys() | statement.aliases
-        if name.lower() in _KEYWORDS and name.lower() not in known:
+        if sql_name(name) in _KEYWORDS and sql_name(name) not in known:
             raise unknown_column(name, list(columns.values()))
     for name in sorted(statement.scalars):
-        if name.lower() in json_names:
+        if sql_name(name) in json_names:
             raise refused(
                 f"{shown(name)} holds values of several kinds, as JSON",
                 f"Take its text: {_quoted(name)}->>'$', or of a key ->>'$.key'; "

@@ -1,5 +1,6 @@
 """What one SQL statement does, read from DuckDB's own syntax tree: allowed or refused."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -7,6 +8,7 @@ from typing import Any, cast
 import orjson
 
 from ..errors import InvalidQueryError, shown
+from ._sql_engine import sql_name
 from ._sql_functions import FUNCTIONS, JSON_FUNCTIONS, OPERATORS, TABLE_FUNCTIONS
 
 LONGEST_SQL = 10_000
@@ -34,6 +36,7 @@ _COMPARING = frozenset({"BETWEEN", "COMPARISON"})
 _OPERANDS = ("left", "right", "input", "lower", "upper", "child")
 _IN = frozenset({"COMPARE_IN", "COMPARE_NOT_IN"})
 
+_HALF = re.compile("[\ud800-\udfff]")
 _LONG_HINT = 'Bank a long list of values, and join with it: FROM "art:…".'
 _ONLY_SELECT = "only SELECT and WITH statements run"
 _HINTS = {
@@ -72,11 +75,13 @@ def check_words(sql: str) -> None:
         reason = f"it has {len(sql):,} characters, and may have {LONGEST_SQL:,}"
         raise refused(reason, _LONG_HINT)
     word = sql.lstrip(" \t\r\n(").partition("(")[0].split(None, 1)[0:1]
-    first = word[0].lower() if word else ""
+    first = sql_name(word[0]) if word else ""
     if first in _HINTS:
         raise refused(_ONLY_SELECT, _HINTS[first])
     if "\x00" in sql:
         raise refused("it has a NUL character", "Leave it out, or write chr(0).")
+    if _HALF.search(sql):
+        raise refused("it has half of a character, a lone surrogate", "Leave it out.")
 
 
 def read_statement(tree: str, sql: str) -> Statement:
@@ -165,7 +170,7 @@ class _Reading:
     def _look(self, node: _Node, known: frozenset[str], scope: _Scope, stack: list[_Step]) -> None:
         kind: object = node.get("type")
         if isinstance(node.get("alias"), str) and node["alias"]:
-            self.aliases.add(node["alias"].lower())
+            self.aliases.add(sql_name(node["alias"]))
         parts: Iterable[object] = node.values()
         if "class" in node:
             self._expression(node, scope)
@@ -186,13 +191,13 @@ class _Reading:
     ) -> tuple[frozenset[str], _Scope]:
         """Take note of the tables that a query names for itself."""
         if node["type"] == "RECURSIVE_CTE_NODE":
-            known |= {str(node["cte_name"]).lower()}
+            known |= {sql_name(str(node["cte_name"]))}
         cte_map = cast("_Node", node.get("cte_map") or {})
         entries = cast("list[_Node]", cte_map.get("map") or [])
         for entry in entries:
             # Each sees those before it; its own name is still that of a table.
             stack.append((entry["value"], known, _Scope()))
-            known |= {str(entry["key"]).lower()}
+            known |= {sql_name(str(entry["key"]))}
         if node["type"] != "SELECT_NODE":
             return known, scope
         inner = _Scope()
@@ -210,9 +215,9 @@ class _Reading:
             waiting += (table.get("left"), table.get("right"), table.get("source"))
             name: object = table.get("table_name")
             if table.get("type") == "BASE_TABLE" and isinstance(name, str):
-                if name.lower() in known:
+                if sql_name(name) in known:
                     continue
-                called = str(table.get("alias") or name).lower()
+                called = sql_name(str(table.get("alias") or name))
                 scope.tables.append((called, name))
                 self._called.append((called, name))
             elif table.get("type") == "PIVOT":
@@ -232,14 +237,14 @@ class _Reading:
                 )
             if node.get("at_clause"):
                 raise refused("a table has one version only", "Leave AT out.")
-            if name.lower() not in known:
+            if sql_name(name) not in known:
                 self.tables.setdefault(name, False)
                 self._needs_all |= bool(node.get("column_name_alias"))
 
     def _table_function(self, node: _Node) -> Iterable[object]:
         function = cast("_Node", node.get("function") or {})
         name = str(function.get("function_name"))
-        if _is_qualified(function) or name.lower() not in TABLE_FUNCTIONS:
+        if _is_qualified(function) or sql_name(name) not in TABLE_FUNCTIONS:
             raise refused(
                 f"{shown(name)} may not stand in place of a table",
                 f"Allowed are {', '.join(sorted(TABLE_FUNCTIONS))}. Other artifacts are tables "
@@ -258,7 +263,7 @@ class _Reading:
             parts = cast("list[str]", node.get("column_names") or [])
             self.names.update(parts)
             if len(parts) == 1:
-                self._single.add(parts[0].lower())
+                self._single.add(sql_name(parts[0]))
         elif kind == "STAR":
             self._star(node, scope)
         elif kind == "POSITIONAL_REFERENCE":
@@ -277,19 +282,19 @@ class _Reading:
         if _is_qualified(node) or node.get("schema") or node.get("catalog"):
             reason = f"{shown('.'.join(_path(node)))} is no function that may be called"
             raise refused(reason, "Write the name of a function alone, without a schema.")
-        if name.lower() not in allowed and name.lower() not in FUNCTIONS:
+        if sql_name(name) not in allowed and sql_name(name) not in FUNCTIONS:
             raise refused(
                 f"the function {shown(name)} may not be called",
                 "Functions that compute from their arguments may; those that read settings, "
                 "files or state may not.",
             )
-        if name.lower() not in JSON_FUNCTIONS:
+        if sql_name(name) not in JSON_FUNCTIONS:
             self._scalar(_arguments(node))
 
     def _star(self, node: _Node, scope: _Scope) -> None:
         if node.get("columns") and not node.get("expr"):
             return  # ORDER BY ALL: of what is selected
-        of = str(node.get("relation_name") or "").lower()
+        of = sql_name(str(node.get("relation_name") or ""))
         found = [table for called, table in scope.tables if not of or called == of]
         if of and not found:
             self._needs_all = True

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from ._json import dumps
-from ._sql_engine import SqlEngine, literal, quoted
+from ._sql_engine import SqlEngine, literal, quoted, sql_name
 
 _INT64 = 2**63
 _EXACT_FLOAT = 2**53
@@ -63,7 +63,7 @@ class Loaded:
         """
         columns = self.columns
         if self.is_empty:
-            columns = {key: "NULL" for key in columns if key.lower() not in aliases} or columns
+            columns = {key: "NULL" for key in columns if sql_name(key) not in aliases} or columns
         shown = ", ".join(
             f"NULL AS {quoted(column)}" if kind == "NULL" else quoted(column)
             for column, kind in columns.items()
@@ -152,7 +152,7 @@ def settle(engine: SqlEngine, source: str, target: str, columns: Mapping[str, st
         table=target,
         columns={name: one.kind for name, one in made.items()},
         is_whole=True,
-        json_names=frozenset(map(str.lower, json_names)),
+        json_names=frozenset(map(sql_name, json_names)),
     )
 
 
@@ -270,7 +270,7 @@ class _Shaping:
         return made
 
     def _may_be_struct(self, shape: Mapping[str, object]) -> bool:
-        # SQL does not tell capitals from small letters, and has no empty name.
-        return 0 < len(shape) <= _MOST_KEYS and len({key.lower() for key in shape} - {""}) == len(
-            shape
-        )
+        # SQL does not tell capitals from small letters, and has no empty name. A key with NUL would
+        # be cut there, and be another's.
+        names = {sql_name(key) for key in shape if key and "\x00" not in key}
+        return 0 < len(shape) <= _MOST_KEYS and len(names) == len(shape)

@@ -42,6 +42,10 @@ _SEAL = (
 )
 _ROUNDED = ("INTERVAL", "TIMESTAMP_NS", "TIME_NS")
 """Types that Python would only give back rounded; their text is exact."""
+_DATES = ("DATE", "TIMESTAMP")
+"""Types whose infinity Python would give back as its first or last day."""
+_ASKED = '"\x01asked"'
+"""The view of a statement, as no table is called."""
 _EXACT_DIGITS = 15
 """Decimals of up to so many digits are the same as a float."""
 
@@ -160,15 +164,14 @@ class Database:
         try:
             for view in request["views"]:
                 cursor.execute(view)
-            cursor.execute(request["ask"])
-            names = unique([column[0] for column in cursor.description])
-            kinds = [str(column[1]) for column in cursor.description]
-            if any(map(_is_rounded, kinds)):
-                # As DuckDB would write it: without comments and what else is around it.
-                cursor.execute(
-                    "SELECT json_deserialize_sql(json_serialize_sql(?))", [request["ask"]]
-                )
-                cursor.execute(_as_text(cursor.fetchall()[0][0], kinds))
+            # Nothing is run for that.
+            columns = cursor.execute(f"DESCRIBE {request['ask']}").fetchall()
+            names, kinds = unique([column[0] for column in columns]), [each[1] for each in columns]
+            if any(_is_rounded(kind) or kind.startswith(_DATES) for kind in kinds):
+                cursor.execute(f"CREATE TEMP VIEW {_ASKED} AS {request['ask']}")
+                cursor.execute(_exact(kinds))
+            else:
+                cursor.execute(request["ask"])
             yield from self._rows(cursor, names, request)
         finally:
             self._running = self._connection
@@ -178,12 +181,15 @@ class Database:
         self, cursor: "DuckDBPyConnection", names: Sequence[str], request: dict[str, Any]
     ) -> Iterator[bytes]:
         converters = [converter(column[1]) for column in cursor.description]
+        dates = [int(column[0]) for column in cursor.description[len(names) :]]
         is_bare = request["bare"] and [name.lower() for name in names] == ["value"]
         count, size = 0, 0
         while fetched := cursor.fetchmany(_CHUNK_ROWS):
             if self._watch.is_late():
                 raise TimeoutError
             rows = converted(fetched, converters)
+            if dates:
+                rows = [_with_infinity(row, dates) for row in rows]
             encode = dumps_many if count else dumps
             if is_bare:
                 chunk = encode([row[0] for row in rows])
@@ -271,13 +277,15 @@ def unique(names: Sequence[str]) -> list[str]:
     >>> unique(["id", "id", "id_2"])
     ['id', 'id_3', 'id_2']
     """
-    found: list[str] = []
+    own, numbers = set(names), dict[str, int]()
+    found: dict[str, None] = {}
     for name in names:
-        free, number = name, 2
-        while free in found or (free != name and free in names):
-            free, number = f"{name}_{number}", number + 1
-        found.append(free)
-    return found
+        free = name
+        while free in found or (free != name and free in own):
+            number = numbers.get(name, 2)  # what is below is taken
+            free, numbers[name] = f"{name}_{number}", number + 1
+        found[free] = None
+    return list(found)
 
 
 def _converted(convert: Converter | None, value: object) -> object:
@@ -354,14 +362,34 @@ def _is_rounded(kind: str) -> bool:
     return any(each in kind for each in _ROUNDED)
 
 
-def _as_text(sql: str, kinds: Sequence[str]) -> str:
-    """Return a statement whose columns of types that Python rounds are text."""
+def _exact(kinds: Sequence[str]) -> str:
+    """Return a statement whose columns of types that Python rounds are text.
+
+    Behind them is the text of each date that is infinite, called by the number of its column.
+    """
     columns = [
-        f"CAST(c{at} AS VARCHAR)" if _is_rounded(kind) else f"c{at}"
+        f"CAST(c{at} AS {_text_of(kind)})" if _is_rounded(kind) else f"c{at}"
         for at, kind in enumerate(kinds)
     ]
+    columns += [
+        f'CASE WHEN isinf(c{at}) THEN CAST(c{at} AS VARCHAR) END AS "{at}"'
+        for at, kind in enumerate(kinds)
+        if kind.startswith(_DATES) and not (_is_rounded(kind) or kind.endswith("]"))
+    ]
     listed = ", ".join(f"c{at}" for at in range(len(kinds)))
-    return f"SELECT {', '.join(columns)} FROM ({sql}) AS asked({listed})"
+    return f"SELECT {', '.join(columns)} FROM {_ASKED} AS asked({listed})"
+
+
+def _text_of(kind: str) -> str:
+    name, bracket, rest = kind.partition("[")
+    return "VARCHAR" + bracket + rest if name in _ROUNDED else "VARCHAR"
+
+
+def _with_infinity(row: Sequence[Any], dates: Sequence[int]) -> Sequence[Any]:
+    cells, texts = list(row[: -len(dates)]), row[-len(dates) :]
+    for at, text in zip(dates, texts, strict=True):
+        cells[at] = text or cells[at]
+    return cells
 
 
 def _error(name: str, text: str = "") -> bytes:
