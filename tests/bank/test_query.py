@@ -478,7 +478,7 @@ async def test_a_column_that_is_not_there_is_told_with_those_that_are(quick: Ban
     found = await refusal(quick, "orders", "SELECT prise FROM data")
 
     assert str(found) == "Read as SQL: there is no column 'prise'."
-    assert found.hint == "Its columns are id, status, amount."
+    assert found.hint == "Its columns are id, status, amount. A text takes single quotes."
 
 
 async def test_more_columns_of_the_same_artifact_are_loaded_when_they_are_named(

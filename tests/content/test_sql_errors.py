@@ -61,7 +61,7 @@ def test_a_column_that_is_not_there_is_told_with_those_that_are(text: str) -> No
     found = refusal("BinderException", text)
 
     assert str(found) == "Read as SQL: there is no column 'prise'."
-    assert found.hint == "Its columns are id, price."
+    assert found.hint == "Its columns are id, price. A text takes single quotes."
 
 
 def test_what_is_wrong_with_a_statement_is_said_in_the_engines_words() -> None:

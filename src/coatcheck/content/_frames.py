@@ -294,7 +294,7 @@ def _of_list(items: list[object], kind: type) -> object:
     for name in make[1].split("."):
         part = getattr(part, name)
     try:
-        made = cast("Foreign", part)(items)
+        made = part(items)
     # What each library says to rows that do not go together is its own.
     except Exception:  # noqa: BLE001
         return items

@@ -110,7 +110,9 @@ def check_names(
 
 def unknown_column(name: str, columns: Sequence[str]) -> InvalidQueryError:
     """Return the error of a column that is not there."""
-    return refused(f"there is no column {shown(name)}", shown_columns(columns))
+    # Models put texts in double quotes, which are for names.
+    hint = f"{shown_columns(columns)} A text takes single quotes."
+    return refused(f"there is no column {shown(name)}", hint)
 
 
 def shown_columns(names: Sequence[str]) -> str:
