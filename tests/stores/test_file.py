@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from coatcheck.errors import StoreUnavailableError
 from coatcheck.stores import (
@@ -22,7 +20,7 @@ from coatcheck.stores import (
     SupportsRange,
     SupportsStream,
 )
-from coatcheck.testing import StoreSuite, store_machine
+from coatcheck.testing import StoreSuite, check_store
 
 KEY = "s/a/records/1"
 
@@ -43,9 +41,7 @@ class TestDurableFileStore(StoreSuite):
 
 
 def test_file_store_behaves_as_a_dict_over_random_steps(tmp_path: Path) -> None:
-    machine = store_machine(lambda: FileStore(tempfile.mkdtemp(dir=tmp_path)))
-
-    run_state_machine_as_test(machine, settings=settings(max_examples=20, stateful_step_count=12))
+    check_store(lambda: FileStore(tempfile.mkdtemp(dir=tmp_path)), runs=20, steps=12)
 
 
 def test_file_store_has_range_stream_and_create_only() -> None:

@@ -1,8 +1,6 @@
 """The memory store: the whole suite, and what only a store in memory can get wrong."""
 
 import pytest
-from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from coatcheck.stores import (
     MemoryStore,
@@ -13,7 +11,7 @@ from coatcheck.stores import (
     SupportsRange,
     SupportsStream,
 )
-from coatcheck.testing import Advance, ManualClock, StoreSuite, store_machine
+from coatcheck.testing import Advance, ManualClock, StoreSuite, check_store
 
 
 class TestMemoryStore(StoreSuite):
@@ -34,9 +32,7 @@ class TestMemoryStore(StoreSuite):
 
 
 def test_memory_store_behaves_as_a_dict_over_random_steps() -> None:
-    run_state_machine_as_test(
-        store_machine(MemoryStore), settings=settings(max_examples=25, stateful_step_count=15)
-    )
+    check_store(MemoryStore, runs=25, steps=15)
 
 
 def test_memory_store_has_every_capability() -> None:

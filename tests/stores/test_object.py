@@ -19,8 +19,6 @@ from urllib.request import Request, urlopen
 import anyio
 import obstore
 import pytest
-from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
 from obstore.store import LocalStore, S3Store
 
 from coatcheck.errors import StoreUnavailableError
@@ -36,7 +34,7 @@ from coatcheck.stores import (
     SupportsStream,
     SupportsVitals,
 )
-from coatcheck.testing import ManualClock, S3Server, StoreSuite, store_machine
+from coatcheck.testing import ManualClock, S3Server, StoreSuite, check_store
 
 KEY = "s/a/records/1"
 MB = 1_000_000
@@ -80,21 +78,15 @@ class TestObjectsInS3(StoreSuite):
 
 
 def test_objects_in_memory_behave_as_a_dict_over_random_steps() -> None:
-    machine = store_machine(lambda: ObjectStore("memory:"))
-
-    run_state_machine_as_test(machine, settings=settings(max_examples=10, stateful_step_count=12))
+    check_store(lambda: ObjectStore("memory:"), runs=10, steps=12)
 
 
 def test_objects_in_a_folder_behave_as_a_dict_over_random_steps(tmp_path: Path) -> None:
-    machine = store_machine(lambda: ObjectStore(f"file:{tempfile.mkdtemp(dir=tmp_path)}"))
-
-    run_state_machine_as_test(machine, settings=settings(max_examples=10, stateful_step_count=12))
+    check_store(lambda: ObjectStore(f"file:{tempfile.mkdtemp(dir=tmp_path)}"), runs=10, steps=12)
 
 
 def test_objects_in_s3_behave_as_a_dict_over_random_steps(s3: S3Server) -> None:
-    machine = store_machine(lambda: ObjectStore(fresh(s3)))
-
-    run_state_machine_as_test(machine, settings=settings(max_examples=10, stateful_step_count=12))
+    check_store(lambda: ObjectStore(fresh(s3)), runs=10, steps=12)
 
 
 def test_object_store_has_range_stream_and_create_only() -> None:

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 import redis.asyncio
-from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from coatcheck.errors import StoreUnavailableError
 from coatcheck.stores import (
@@ -31,8 +29,8 @@ from coatcheck.testing import (
     Server,
     StoreSuite,
     Wire,
+    check_store,
     redis_server,
-    store_machine,
 )
 
 BARE: Any = redis.asyncio.Redis
@@ -127,9 +125,7 @@ def test_redis_store_behaves_as_a_dict_over_random_steps(redis: Server) -> None:
     def make() -> Store:
         return RedisStore(redis.url, prefix=f"machine{next(numbers)}:", part_bytes=20_000)
 
-    run_state_machine_as_test(
-        store_machine(make), settings=settings(max_examples=10, stateful_step_count=12)
-    )
+    check_store(make, runs=10, steps=12)
 
 
 def test_redis_store_has_every_capability_but_copy() -> None:

@@ -108,6 +108,7 @@ async def test_call_during_a_short_restart_waits_for_it(
             with anyio.fail_after(TOLD_SECONDS):
                 while await store.get("a/2") != b"y":
                     await anyio.sleep(0.01)
+            assert await listing(store) == ["a/2"]
 
 
 async def test_server_without_memory_left_refuses_whole_and_lets_read_and_delete(

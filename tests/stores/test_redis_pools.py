@@ -177,15 +177,16 @@ async def test_close_closes_what_other_loops_have_open(own: Server, server: Any)
 def test_close_closes_what_a_loop_that_does_not_run_has_open(own: Server) -> None:
     store = RedisStore(own.url)
 
-    async def count(expected: int) -> None:
+    async def count(expected: int) -> int:
         async with BARE.from_url(own.url) as server:
             await settled(server, expected)
+            return await connections(server)
 
     with asyncio.Runner() as runner:
         runner.run(store.put("a/1", b"x"))
-        asyncio.run(count(1))
+        assert asyncio.run(count(1)) == 1
         asyncio.run(store.close())
-        asyncio.run(count(0))
+        assert asyncio.run(count(0)) == 0
 
 
 async def test_connections_of_a_loop_closed_by_force_are_dropped(own: Server, server: Any) -> None:

@@ -139,8 +139,11 @@ async def test_server_ends_with_whatever_it_started(tmp_path: Path) -> None:
 
 
 def test_a_free_port_can_be_listened_on() -> None:
+    port = free_port()
     with socket.socket() as listening:
-        listening.bind(("127.0.0.1", free_port()))
+        listening.bind(("127.0.0.1", port))
+
+        assert listening.getsockname()[1] == port
 
 
 async def test_wire_hands_on_and_loses_what_it_is_told_to(tmp_path: Path) -> None:

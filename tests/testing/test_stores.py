@@ -9,7 +9,7 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from coatcheck.stores import MemoryStore, Store
-from coatcheck.testing import ManualClock, StoreMachine, store_machine
+from coatcheck.testing import ManualClock, StoreMachine, check_store, store_machine
 
 pytest_plugins = ["pytester"]
 
@@ -90,9 +90,7 @@ BROKEN: dict[type[Store], str] = {
 
 
 def test_machine_passes_a_store_without_capabilities() -> None:
-    run_state_machine_as_test(
-        store_machine(Plain), settings=settings(max_examples=5, stateful_step_count=10)
-    )
+    check_store(Plain, runs=5, steps=10)
 
 
 @pytest.mark.parametrize("make_store", BROKEN)

@@ -5,7 +5,7 @@ Needs pytest and hypothesis. Nothing of Coatcheck outside of tests imports it.
 
 from ._clock import ManualClock
 from ._lasting import Advance
-from ._machine import StoreMachine, store_machine
+from ._machine import StoreMachine, check_store, store_machine
 from ._servers import (
     S3Server,
     Server,
@@ -27,6 +27,7 @@ __all__ = [
     "StoreMachine",
     "StoreSuite",
     "Wire",
+    "check_store",
     "free_port",
     "redis_server",
     "running",

@@ -5,8 +5,15 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from ..stores import Store, SupportsBatch, SupportsCreate, SupportsRange, SupportsStream
 
@@ -119,9 +126,24 @@ class StoreMachine(RuleBasedStateMachine):
 def store_machine(make_store: Callable[[], Store]) -> type[StoreMachine]:
     """Return a state machine that drives what `make_store` makes: a fresh, empty store each time.
 
-    Give it to `hypothesis.stateful.run_state_machine_as_test`, or use its ``TestCase``.
+    For settings of your own; `check_store` runs it. Or use its ``TestCase``.
     """
     return type("StoreMachine", (StoreMachine,), {"make_store": staticmethod(make_store)})
+
+
+def check_store(make_store: Callable[[], Store], *, runs: int = 10, steps: int = 12) -> None:
+    """Drive stores by random steps, and fail where one does not behave as a dict does.
+
+    Args:
+        make_store: Makes a fresh, empty store each time.
+        runs: How many stores are driven.
+        steps: The most that each has to take.
+
+    >>> from coatcheck.stores import MemoryStore
+    >>> check_store(MemoryStore, runs=2, steps=3)
+    """
+    chosen = settings(max_examples=runs, stateful_step_count=steps)
+    run_state_machine_as_test(store_machine(make_store), settings=chosen)
 
 
 def _listings(payloads: dict[str, bytes]) -> dict[str, list[str]]:
