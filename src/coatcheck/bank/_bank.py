@@ -146,6 +146,11 @@ class Bank(Seated):
             run=run,
             is_error=is_error,
         )
+        return await self._put(value, asked, key, content_type, owned=owned)
+
+    async def _put(
+        self, value: object, asked: Asked, key: str | None, content_type: str | None, *, owned: bool
+    ) -> Artifact:
         if isinstance(value, Stream):
             return await self._put_stream(value, asked, key)
         stream = None if isinstance(value, Encoding) else Stream.of(value, content_type)
