@@ -109,7 +109,7 @@ COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.1
   --no-emit-index-url --custom-compile-command 'make lock' $(LOCKFLAGS)
 lock: $(VENV)/.uv ## write the locks anew; LOCKFLAGS=--upgrade moves to newer versions
 	$(COMPILE) --group uv -o requirements/uv.txt
-	$(COMPILE) pyproject.toml --extra cli --extra sql --group run -o requirements/run.txt
+	$(COMPILE) pyproject.toml --extra proxy --extra sql --group run -o requirements/run.txt
 	for group in test browsers frameworks; do \
 	  $(COMPILE) --group $$group -c requirements/run.txt -o requirements/$$group.txt || exit 1; done
 	! grep -n '://' requirements/*.txt
