@@ -30,7 +30,7 @@ $(shell rm -f $(VENV)/.uv $(VENV)/.run $(VENV)/.test)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test suite lint format soak corpus bench-core bench-full bench-stores bench-tokens pythons lock clean
+.PHONY: help demo setup test suite lint format soak azure corpus bench-core bench-full bench-stores bench-tokens pythons lock clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' Makefile
@@ -84,8 +84,14 @@ format: setup ## put the code into form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-soak: setup ## run the property tests for long
+soak: setup ## run the property tests for long, and lifetimes at full size
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=soak
+	$(BIN)/python bench/lifetimes.py
+
+AZURITE := $(VENV)/azurite/node_modules/.bin
+azure: setup ## run the tests of Azure on an Azurite, which takes npm
+	[ -x $(AZURITE)/azurite-blob ] || npm install --no-audit --no-fund --no-save --prefix $(VENV)/azurite azurite@3.37.0
+	PATH="$(CURDIR)/$(AZURITE):$$PATH" $(BIN)/python -m pytest tests/stores/test_object_azure.py
 
 corpus: setup ## answer the questions of the corpus, where there is one
 	$(BIN)/python bench/corpus.py

@@ -24,6 +24,7 @@ from reads import Banked, banked, regexes, searches, windows
 from rich.console import Console
 from rich.table import Table
 from samples import log_text
+from table import HEADER, cells, markdown
 from units import units
 
 PARTS = (
@@ -175,27 +176,6 @@ class Bench:
             unit="ms",
             note=f"once, cold: {text.size_bytes / seconds / 1e9:.2f} GB/s",
         )
-
-
-def number(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def cells(row: Row) -> tuple[str, ...]:
-    reached = {True: "yes", False: "NO", None: ""}[row.reached]
-    ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-    measured = f"{number(row.measured)} {row.unit}"
-    return row.part, row.name, measured, number(row.limit), ratio, row.target, reached, row.note
-
-
-HEADER = ("part", "what", "measured", "limit", "ratio", "to reach", "reached", "notes")
-
-
-def markdown(rows: list[Row]) -> str:
-    lines = [HEADER, ("---",) * len(HEADER), *map(cells, rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 async def run(options: argparse.Namespace) -> list[Row]:

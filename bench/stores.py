@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from measure import CLOCKS, Contender, Row, Timer, percentile
 from samples import Text, log_text
+from table import cells, markdown
 
 from coatcheck import Bank, Limits
 from coatcheck.stores import FileStore, ObjectStore, RedisStore, Store
@@ -266,15 +267,9 @@ async def run(options: argparse.Namespace) -> list[Row]:
             async with BACKENDS[name](Path(folder)) as backend:
                 for part in options.part or PARTS:
                     for row in await PARTS[part](name, backend, sizes, timer):
-                        print(shown(row), flush=True)
+                        print(*filter(None, cells(row)), sep=" · ", file=sys.stderr, flush=True)
                         rows.append(row)
     return rows
-
-
-def shown(row: Row) -> str:
-    reached = {True: "reached", False: "NOT REACHED", None: ""}[row.reached]
-    ratio = f"{row.measured:,.3g} {row.unit}, bare {row.limit or 0:,.3g}: {row.ratio or 0:.2f}x"
-    return " · ".join(filter(None, (row.part, row.name, ratio, row.target, reached, row.note)))
 
 
 def main() -> int:
@@ -286,8 +281,11 @@ def main() -> int:
         "--clock", choices=CLOCKS, default="wall", help="cpu: of this process; servers not in it"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there too")
+    parser.add_argument("--markdown", action="store_true", help="print them as Markdown")
     options = parser.parse_args()
     rows = asyncio.run(run(options))
+    if options.markdown:
+        print(markdown(rows))
     if options.json is not None:
         shown_rows = {"clock": options.clock, "rows": [asdict(row) for row in rows]}
         options.json.write_text(json.dumps(shown_rows, ensure_ascii=False, indent=1) + "\n")

@@ -112,6 +112,16 @@ def test_text_of_any_other_form_is_no_pointer(text: str) -> None:
     assert len(str(caught.value)) < 150
 
 
+@pytest.mark.parametrize("selector", ["", "L10-", "L-10", "rows=2", "the first"])
+def test_a_pointer_with_no_selector_behind_it_says_which_there_are(selector: str) -> None:
+    with pytest.raises(InvalidPointerError) as caught:
+        Pointer.parse(f"art:{ID}#{selector}")
+
+    assert str(caught.value) == f"'#{selector}' is no selector."
+    assert "#line=9, (from 0, to the end)" in caught.value.hint
+    assert Pointer.parse(f"art:{ID}#line=9,").selector == "line=9,"
+
+
 @pytest.mark.parametrize(
     "text", [f"art:{ID}", f"ps-{DIGITS}", f"plan-{DIGITS}", f"{'p' * 16}-{DIGITS}"]
 )
@@ -149,8 +159,14 @@ def test_a_kind_without_a_name_is_refused() -> None:
         Kind("")
 
 
-@pytest.mark.parametrize("name", ["inline_bytes", "page_chars", "page_cap_chars", "page_tokens"])
-def test_limits_that_bound_a_page_start_at_1(name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("inline_bytes", "page_chars", "page_cap_chars", "page_tokens"),
+        *("turn_bytes", "scope_bytes", "store_bytes"),
+    ],
+)
+def test_limits_that_leave_room_for_something_start_at_1(name: str) -> None:
     assert getattr(Limits(**{name: 1}), name) == 1  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=f"{name} must be 1 or more"):
         Limits(**{name: 0})  # type: ignore[arg-type]

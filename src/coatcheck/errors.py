@@ -10,6 +10,7 @@ CoatcheckError
 ├── InvalidArgumentError         a window, name or search outside its rule          (ValueError)
 ├── InvalidQueryError            a query that is wrong, or not allowed              (ValueError)
 ├── DeadlineError                work took longer than it may                       (TimeoutError)
+├── QuotaError                   an artifact larger than all that may be kept       (ValueError)
 ├── BinaryPayloadError           text was asked of a payload that holds none        (TypeError)
 ├── UnencodableValueError        a value without a lossless encoding                (ValueError)
 └── StoreError
@@ -27,6 +28,7 @@ from collections.abc import Collection, Sequence, Sized
 from typing import ClassVar, cast
 
 _SHOWN_CHARS = 80
+_BRIEF_CHARS = 30
 _READ_PARTS = 200
 _LONGEST_PART = 4_000
 """Characters of a text, or bits of a number, that are written out to be cut."""
@@ -56,6 +58,11 @@ def shown(text: object) -> str:
     else:
         return _type_and_size(text)
     return f"{whole[:_SHOWN_CHARS]!r}… ({len(whole):,})"
+
+
+def _brief(text: str) -> str:
+    """Return the head of `text` quoted, where a message has more to say than that."""
+    return shown(text if len(text) <= _BRIEF_CHARS else f"{text[:_BRIEF_CHARS]}…")
 
 
 def _is_soon_written(value: object) -> bool:
@@ -105,7 +112,12 @@ class PointerError(CoatcheckError):
 
 
 class InvalidPointerError(PointerError, ValueError):
-    """The text is no pointer, or none that may stand here."""
+    """The text is no pointer, or none that may stand here.
+
+    Args:
+        text: As it was given.
+        begins_well: Only what follows ``#`` is wrong.
+    """
 
     code = "invalid-argument"
     hint = (
@@ -113,34 +125,78 @@ class InvalidPointerError(PointerError, ValueError):
         "#/0/id, #$[*].id, #L10-L20, #line=0,10, #char=0,100 or #row=5-7."
     )
 
-    def __init__(self, text: object) -> None:
-        super().__init__(f"{shown(text)} is not a pointer.")
+    def __init__(self, text: object, *, begins_well: bool = False) -> None:
+        if not begins_well:
+            super().__init__(f"{shown(text)} is not a pointer.")
+        else:
+            super().__init__(f"{shown('#' + str(text).partition('#')[2])} is no selector.")
+            self.hint = (
+                "Leave it out, or give a selector: #/0/id, #$[*].id, #L10 or #L10-L20 (from 1, "
+                "both included), #line=9, (from 0, to the end), #char=0,100 or #row=5-7."
+            )
         self.text = text
 
 
 class UnknownPointerError(PointerError, LookupError):
-    """The pointer or name is well formed, but no artifact stands behind it."""
+    """The pointer or name is well formed, but no artifact stands behind it.
+
+    Args:
+        pointer: As it was asked for.
+        nearest: Pointers of the same scope that may have been meant.
+        passing: Whether the store ends with its process.
+    """
 
     code = "unknown-pointer"
 
-    def __init__(self, pointer: str, nearest: Sequence[str] = ()) -> None:
+    def __init__(self, pointer: str, nearest: Sequence[str] = (), *, passing: bool = False) -> None:
         super().__init__(f"No artifact behind {shown(pointer)}.")
         self.pointer = pointer
         self.nearest = tuple(nearest)
         self.hint = "Use a pointer exactly as it was shown: art: and a UUID."
         if nearest:
             self.hint += f" Nearest here: {', '.join(nearest)}."
+        elif passing:
+            self.hint += (
+                " Nothing is banked here: this store is in memory, and what it held ended with its"
+                " process. A store such as file:DIR keeps it."
+            )
 
 
 class ExpiredPointerError(PointerError, LookupError):
-    """An artifact stood behind the pointer, but its time has passed."""
+    """An artifact stood behind the pointer, but its time has passed, or it had to make room.
+
+    Args:
+        pointer: As it was asked for.
+        name: What the artifact was called.
+        size_bytes: Of its payload.
+        tool: Which tool returned it.
+        glimpse: What was shown of it. It tells of a payload, so neither message nor hint has it.
+    """
 
     code = "expired"
     hint = "Run the tool again to get a fresh result."
 
-    def __init__(self, pointer: str) -> None:
-        super().__init__(f"The artifact behind {shown(pointer)} has expired.")
+    def __init__(
+        self,
+        pointer: str,
+        *,
+        name: str | None = None,
+        size_bytes: int | None = None,
+        tool: str | None = None,
+        glimpse: str | None = None,
+    ) -> None:
+        facts = [
+            "" if name is None else f"named {_brief(name)}",
+            "" if size_bytes is None else f"{size_bytes:,} bytes",
+            "" if tool is None else f"from the tool {_brief(tool)}",
+        ]
+        was = ", ".join(filter(None, facts))
+        super().__init__(f"The artifact behind {shown(pointer)} has expired{was and f' ({was})'}.")
         self.pointer = pointer
+        self.name = name
+        self.size_bytes = size_bytes
+        self.tool = tool
+        self.glimpse = glimpse
 
 
 class NothingSelectedError(PointerError, LookupError):
@@ -198,6 +254,27 @@ class DeadlineError(CoatcheckError, TimeoutError):
         super().__init__(f"{what} was stopped after {seconds:g} s.")
         self.seconds = seconds
         self.hint = hint or "Ask for less: filter first, or a simpler pattern."
+
+
+class QuotaError(CoatcheckError, ValueError):
+    """An artifact alone takes more than a quota lets a scope, or a store, hold. It was not kept.
+
+    Args:
+        size_bytes: What it takes.
+        quota_bytes: What may be kept.
+        whose: ``scope`` or ``store``.
+    """
+
+    code = "invalid-argument"
+
+    def __init__(self, size_bytes: int, quota_bytes: int, whose: str) -> None:
+        super().__init__(
+            f"The value takes {size_bytes:,} bytes, and the quota of this {whose} is "
+            f"{quota_bytes:,} bytes."
+        )
+        self.size_bytes = size_bytes
+        self.quota_bytes = quota_bytes
+        self.hint = f"Keep less of it, or raise Limits.{whose}_bytes."
 
 
 class BinaryPayloadError(CoatcheckError, TypeError):

@@ -66,7 +66,7 @@ class Pointer:
         """
         match = _POINTER.fullmatch(text) if _SHORTEST <= len(text) <= _LONGEST else None
         if match is None or match[2] in _RESERVED_PREFIXES:
-            raise InvalidPointerError(text)
+            raise InvalidPointerError(text, begins_well=names_pointer(text))
         if match[1]:
             return cls(match[1], selector=match[4])
         digits = match[3]
@@ -173,6 +173,11 @@ class Limits:
     """Memory for live values and records, per bank."""
     turn_bytes: int | None = None
     """Most that the results of one turn take together; None sets no limit."""
+    scope_bytes: int | None = None
+    """Most that the payloads of one scope take; beyond it the least recently used go. None sets
+    no limit."""
+    store_bytes: int | None = None
+    """As `scope_bytes`, of all scopes of a store together."""
     per_tool: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Inline limits by tool name, in bytes; 0 means always a pointer."""
     never: frozenset[str] = frozenset()
@@ -196,8 +201,9 @@ class Limits:
             _check_number(name, getattr(self, name), 1)
         for name in self._NOT_NEGATIVE:
             _check_number(name, getattr(self, name), 0)
-        if self.turn_bytes is not None:
-            _check_number("turn_bytes", self.turn_bytes, 1)
+        for name in ("turn_bytes", "scope_bytes", "store_bytes"):
+            if getattr(self, name) is not None:
+                _check_number(name, getattr(self, name), 1)
         if isinstance(self.never, str):
             raise TypeError(f"never is a set of tool names, got {self.never!r}")
         for tool, limit in self.per_tool.items():
@@ -383,6 +389,8 @@ class Answer:
     """Rows of SQL, nodes of JSONPath, items of a list; 1 for any other value."""
     truncated: bool = False
     """Always False: an answer is whole, or refused."""
+    hint: str | None = None
+    """Where a path found nothing, and asks for keys that are nowhere: which, and what is there."""
 
 
 def _check_number(name: str, value: object, least: int) -> None:

@@ -326,7 +326,7 @@ async def test_an_inheriting_scope_reads_its_parent_and_writes_its_own(store: St
 async def test_what_another_scope_granted_is_read_and_not_deleted(store: Store) -> None:
     owner, reader = Bank(store, scope="Owner"), Bank(store, scope="reader")
     artifact = await owner.put("shared")
-    await store.put(f"s/reader/grants/{artifact.id}", b"%4fwner")
+    await owner.grant(artifact.pointer, to_scope="reader")
 
     assert await reader.get(artifact.pointer) == "shared"
     assert await reader.delete(artifact.pointer) is False

@@ -124,6 +124,9 @@ def test_lines_that_are_cut_damaged_or_of_others_are_passed_over(file: Path) -> 
         b"\xff\n",
         whole.replace(b'"verb":"tool"', b'"verb":1'),
         whole.replace(b'"pointers_in":[]', b'"pointers_in":[1]'),
+        whole.replace(b'"size_bytes":0', b'"size_bytes":-1'),
+        whole.replace(b'"size_bytes":0', b'"size_bytes":9223372036854775808'),
+        whole.replace(b'{"at_ns":', b'{"at_ns":99'),
         whole.replace(b'{"at_ns"', b'{"later":1,"at_ns"'),
         whole[:-20],
     ]

@@ -4,10 +4,14 @@ from hypothesis import strategies as st
 
 from coatcheck.bank._keys import (
     ScopeKeys,
+    due_ns,
     inverted,
     is_segment,
     is_stamped,
+    listed_bytes,
     listed_id,
+    listed_ns,
+    owner_of,
     scope_segment,
 )
 
@@ -107,3 +111,44 @@ def test_every_scope_has_a_segment_and_no_path_is_one(scope: str) -> None:
     assert is_segment(scope_segment(scope))
     assert not is_segment(f"../{scope}")
     assert not is_segment("")
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**60))
+def test_listing_and_due_keys_tell_what_they_were_made_of(time_ns: int, size_bytes: int) -> None:
+    keys = ScopeKeys.of("a/b")
+    listing, due = keys.listing(time_ns, ID, size_bytes), keys.due(time_ns, ID)
+
+    assert (listed_id(listing), listed_ns(listing), listed_bytes(listing)) == (
+        ID, time_ns, size_bytes,
+    )  # fmt: skip
+    assert (listed_id(due), due_ns(due)) == (ID, time_ns)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_due_keys_stand_in_the_order_of_their_times(one: int, other: int) -> None:
+    keys = ScopeKeys.of("a")
+
+    assert (keys.due(one, ID) < keys.due(other, ID)) is (one < other)
+
+
+@pytest.mark.parametrize(
+    "name", [f"{'z' * 16}-{ID}-x", f"{'+' * 16}-{ID}-", f"0x1234567890abcd-{ID}"]
+)
+def test_a_key_that_another_put_there_is_never_old_nor_due(name: str) -> None:
+    assert listed_ns(f"s/a/listing/{name}") == due_ns(f"s/a/due/{name}") == 2**64 - 1
+    assert listed_bytes(f"s/a/listing/{name}") == 0
+
+
+def test_a_payload_key_names_its_owner() -> None:
+    keys = ScopeKeys.of("Run 7/b")
+
+    assert owner_of(keys.payload(f"{ID}-00000000.txt")) == keys
+
+
+def test_runs_of_two_scopes_never_share_a_segment() -> None:
+    names = ["r1", "R1", "", "a/r1", "b/r1", "r1/"]
+    scopes = ["a", "a/b", "A", "", "b"]
+
+    segments = {ScopeKeys.of(scope).run_segment(name) for scope in scopes for name in names}
+
+    assert len(segments) == len(names) * len(scopes)

@@ -44,7 +44,7 @@ async def test_a_damaged_record_of_another_scope_is_not_deleted_by_whom_it_was_g
 ) -> None:
     owner, reader = Bank(store, scope="owner"), Bank(store, scope="reader")
     artifact = await owner.put("x")
-    await store.put(f"s/reader/grants/{artifact.id}", b"owner")
+    await owner.grant(artifact.pointer, to_scope="reader")
     await store.put(f"s/owner/records/{artifact.id}", b"damaged")
 
     assert await reader.delete(artifact.pointer) is False

@@ -543,6 +543,29 @@ async def test_jmespath_gives_what_the_expression_makes(quick: Bank) -> None:
     assert (await quick.query("orders", "nothing")).value is None
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("$.items[?@.stxtus == 'paid'].amount", []),
+        ("items[?stxtus == 'paid'].amount", []),
+        ("length(items[?stxtus == 'paid'])", 0),
+        ("items[0].stxtus", None),
+    ],
+)
+async def test_a_path_that_finds_nothing_says_which_key_is_nowhere(
+    quick: Bank, expression: str, value: object
+) -> None:
+    await quick.put({"items": ORDERS}, name="orders")
+
+    answer = await quick.query("orders", expression)
+    right = await quick.query("orders", expression.replace("stxtus", "status"))
+    none = await quick.query("orders", "$.items[?@.status == 'no such']")
+
+    assert (answer.value, answer.hint) == (value, "It has no key 'stxtus', but 'status'.")
+    assert right.hint is None
+    assert (none.value, none.hint) == ([], None)
+
+
 async def test_paths_are_asked_of_what_a_selector_picks(quick: Bank) -> None:
     artifact = await quick.put({"items": ORDERS})
 

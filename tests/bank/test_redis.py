@@ -9,7 +9,8 @@ import anyio
 import pytest
 import redis.asyncio
 
-from coatcheck import Bank, Kind, Limits, mirror, open_bank
+from coatcheck import Artifact, Bank, Kind, Limits, mirror, open_bank
+from coatcheck.bank.collection import collect
 from coatcheck.errors import ExpiredPointerError, StoreUnavailableError, UnknownPointerError
 from coatcheck.stores import RedisStore
 from coatcheck.testing import ManualClock, Wire, redis_server
@@ -363,3 +364,75 @@ async def test_server_without_memory_left_lets_results_pass_and_keeps_what_it_ha
             parts = [name async for name in server.scan_iter("*#*")]
         assert parts == []
         await store.close()
+
+
+async def test_a_run_keeps_every_key_of_what_it_was_shown_for_as_long_as_it_calls(
+    store: RedisStore, redis_url: str, server: Any
+) -> None:
+    clock = ManualClock()
+    bank = Bank(store, clock=clock, limits=Limits(cache_bytes=0))
+    shown = await bank.put("shown" * 50_000, name="shown", ttl_seconds=60)
+    lease_ms = 900_000
+
+    async def keys_of(artifact: Artifact) -> dict[str, int]:
+        keys = await held(server, redis_url)
+        return {key: left for key, left in keys.items() if artifact.id in key}
+
+    async with bank.run("r1"):
+        await bank.read(shown.pointer)
+        own = await bank.put("own", ttl_seconds=60)
+        for _ in range(6):
+            for artifact, count in ((shown, 9), (own, 4)):
+                keys = await keys_of(artifact)
+                assert len(keys) == count  # of the first a name, a pin and parts too
+                assert min(keys.values()) > lease_ms - 20_000
+            (gone,) = of("gone", await keys_of(shown))
+            assert (await held(server, redis_url))[gone] > WEEK_MS
+            clock.advance(300)
+            await passes(server, redis_url, 300)
+            assert await bank.get(own.pointer) == "own"
+            await bank.read(shown.pointer, offset=100_000)
+
+        clock.advance(899)
+        await passes(server, redis_url, 880)
+        assert await bank.get(shown.pointer) == "shown" * 50_000
+
+    await passes(server, redis_url, 901)
+    for artifact in (shown, own):
+        with pytest.raises(ExpiredPointerError, match=f"{artifact.size_bytes:,} bytes"):
+            await bank.get(artifact.pointer)
+
+
+async def test_an_answer_made_of_what_only_a_run_holds_lives_as_long_as_a_lease(
+    store: RedisStore,
+) -> None:
+    clock = ManualClock()
+    bank = Bank(store, clock=clock)
+    rows = await bank.put([{"id": number} for number in range(20)], ttl_seconds=60)
+
+    async with bank.run("r1"):
+        await bank.find(rows.pointer)
+        clock.advance(120)
+        answer = await bank.query(rows.pointer, "$[*].id", save_as="ids")
+
+    assert answer.artifact is not None
+    assert await Bank(store, clock=clock).get(answer.artifact.pointer) == list(range(20))
+
+
+async def test_a_pin_lives_as_long_as_its_run_beside_what_has_long_to_live(
+    store: RedisStore, redis_url: str, server: Any
+) -> None:
+    clock = ManualClock()
+    bank = Bank(store, clock=clock)
+    artifact = await bank.put("x")
+
+    async with bank.run("r1"):
+        for _ in range(10):
+            await bank.get(artifact.pointer)
+            clock.advance(400)
+            await passes(server, redis_url, 400)
+        await bank.get(artifact.pointer)
+
+        assert len(of("pins", await held(server, redis_url))) == 1
+        done = await collect(store, older_than_seconds=0, clock=clock)
+        assert (done.evicted, done.held) == (0, 1)

@@ -6,8 +6,10 @@ import enum
 import ipaddress
 import math
 import uuid
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from types import GenericAlias
 from typing import Any, NamedTuple, cast
@@ -188,8 +190,8 @@ def plain(payload: bytes, value: object) -> object:
     )
 
 
-async def test_an_array_within_json_comes_back_as_a_list(store: Store) -> None:
-    bank = Bank(store)
+async def test_an_array_within_json_comes_back_as_a_list(any_store: Store) -> None:
+    bank = Bank(any_store)
 
     pointer = (await bank.put({"v": np.array([1.5, math.nan])})).pointer
 
@@ -215,17 +217,71 @@ def python(value: object) -> object:
     ("value", "stored", "declared"), TABLE, ids=lambda each: type(each).__name__
 )
 async def test_the_table_holds_on_every_store(
-    store: Store, value: object, stored: str | bytes, declared: Any
+    any_store: Store, value: object, stored: str | bytes, declared: Any
 ) -> None:
     payload = stored if isinstance(stored, bytes) else stored.encode("utf-8", "surrogatepass")
-    bank = Bank(store)
+    bank = Bank(any_store)
 
     pointer = (await bank.put(value)).pointer
 
-    for reader in (bank, Bank(store)):
+    for reader in (bank, Bank(any_store)):
         assert await reader.payload(pointer) == payload
         assert same(await reader.get(pointer), plain(payload, value))
         assert same(await reader.get(pointer, as_type=declared), python(value))
+
+
+@pytest.mark.parametrize(
+    ("library", "make"), [("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "table")]
+)
+async def test_a_frame_comes_back_equal_from_every_store(
+    any_store: Store, library: str, make: str
+) -> None:
+    frame: Any = getattr(import_module(library), make)({"a": [1, 2], "s": ["x", None]})
+
+    artifact = await Bank(any_store).put(frame)
+
+    found: Any = await Bank(any_store).get(artifact.pointer)
+    assert artifact.content_type == "application/vnd.apache.arrow.file"
+    assert type(found) is type(frame)
+    assert found.equals(frame)
+
+
+async def test_an_array_comes_back_with_its_bits_from_every_store(any_store: Store) -> None:
+    array = np.array([[1.5, math.nan], [-0.0, math.inf]], dtype=">f4")
+
+    artifact = await Bank(any_store).put(array)
+
+    found: Any = await Bank(any_store).get(artifact.pointer)
+    assert artifact.content_type == "application/x-npy"
+    assert (found.dtype, found.tobytes()) == (array.dtype, array.tobytes())
+
+
+@pytest.mark.parametrize("source", ["iterator", "async iterator", "open file", "path"])
+async def test_what_was_streamed_comes_back_from_every_store(
+    any_store: Store, tmp_path: Path, source: str
+) -> None:
+    rows = [{"n": number, "s": "ż"} for number in range(1_500)]
+    file = tmp_path / "rows.json"
+    file.write_bytes(dumps(rows))
+
+    async def later() -> AsyncIterator[object]:
+        for row in rows:
+            yield row
+
+    with file.open("rb") as opened:
+        sources = {
+            "iterator": iter(rows),
+            "async iterator": later(),
+            "open file": opened,
+            "path": file,
+        }
+        artifact = await Bank(any_store).put(sources[source])
+
+    bank = Bank(any_store)
+    assert await bank.payload(artifact.pointer) == dumps(rows)
+    assert await bank.get(artifact.pointer, as_type=list[dict[str, Any]]) == rows
+    page = await bank.read(artifact.pointer, offset=1_499, limit=1, unit="rows")
+    assert loads(str(page.content).encode()) == rows[-1:]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import secrets
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from coatcheck import Bank, Mirror, mirror
-from coatcheck.stores import FileStore, MemoryStore, RedisStore, Store
+from coatcheck.stores import FileStore, MemoryStore, ObjectStore, RedisStore, Store
 from coatcheck.testing import ManualClock
 from coatcheck.tools import retrieval_tools
 
@@ -33,6 +34,9 @@ def opening(
         if name == "redis":
             url: str = request.getfixturevalue("redis_url")
             return lambda: kept(RedisStore(url))
+        if name == "s3":
+            address = request.getfixturevalue("s3").address(secrets.token_hex(6))
+            return lambda: kept(ObjectStore(address))
         return (lambda: FileStore(tmp_path / "store")) if name == "file" else (lambda: memory)
 
     yield opens

@@ -41,7 +41,7 @@ asyncio.run(main())
 """
 
 
-@pytest.fixture(params=["memory", "file", "redis"])
+@pytest.fixture(params=["memory", "file", "redis", "s3"])
 def reopen(
     request: pytest.FixtureRequest, opening: Callable[[str], Callable[[], Store]]
 ) -> Callable[[], Store]:

@@ -14,7 +14,7 @@ from coatcheck.stores import FileStore, MemoryStore, Store
 from coatcheck.tools import artifact_tools, retrieval_tools
 
 
-@pytest.fixture(params=["memory", "file", "redis"])
+@pytest.fixture(params=["memory", "file", "redis", "s3"])
 def reopen(
     request: pytest.FixtureRequest, opening: Callable[[str], Callable[[], Store]]
 ) -> Callable[[], Store]:

@@ -8,7 +8,7 @@ import pytest
 from _duckdb import DuckDBPyConnection, Error, connect
 
 from coatcheck.content import EngineError, SqlRows
-from coatcheck.content._sql_worker import converted, converter
+from coatcheck.content._sql_cells import converted, converter
 
 
 class LocalEngine:

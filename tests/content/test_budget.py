@@ -50,8 +50,9 @@ def test_time_is_over_at_its_end_and_not_before() -> None:
     assert budget.seconds_left() == pytest.approx(0.1)
 
     now = 5.0
-    with pytest.raises(DeadlineError, match="The JSONPath query was stopped after 5 s"):
+    with pytest.raises(DeadlineError, match="The JSONPath query was stopped after 5 s") as caught:
         budget.check()
+    assert "name the path" in caught.value.hint
     with pytest.raises(DeadlineError):
         budget.seconds_left()
 

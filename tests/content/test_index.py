@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coatcheck.content import Index, encode
-from coatcheck.content._index import BLOCK_CHARS, Rows, binary_index, skip_chars, skip_lines
+from coatcheck.content._index import (
+    BLOCK_CHARS,
+    Rows,
+    binary_index,
+    count_newlines,
+    skip_chars,
+    skip_lines,
+    sum_newlines,
+)
 from coatcheck.errors import StoreFormatError
 
 ALPHABET = "a\n\r\f\0é\u2028€😀\ud800\udfff"
@@ -67,6 +75,19 @@ def test_an_index_survives_its_record(text: str) -> None:
     assert counts(loaded) == counts(index)
     assert loaded == index
     assert counts(Index.load(index.facts(), memoryview(index.arrays()))) == counts(index)
+
+
+@given(st.text(ALPHABET, max_size=40), st.integers(0, 9_000))
+def test_newlines_are_counted_alike_by_table_and_by_search(text: str, times: int) -> None:
+    payload = utf8(text * times)
+
+    assert sum_newlines(payload) == count_newlines(payload) == payload.count(b"\n")
+    assert sum_newlines(memoryview(payload)[1:]) == payload[1:].count(b"\n")
+
+
+@pytest.mark.parametrize("size", [0, 1, 131_071, 131_072, 131_073, 262_145])
+def test_no_newline_is_lost_where_pieces_meet(size: int) -> None:
+    assert sum_newlines(b"\n" * size) == count_newlines(b"\n" * size) == size
 
 
 @pytest.mark.parametrize(

@@ -373,14 +373,16 @@ CELLS = st.recursive(
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(CELLS, min_size=1, max_size=8), st.integers(0, 3))
+@given(st.lists(CELLS, min_size=1, max_size=8), st.integers(0, 3) | st.none())
 @example([1, 1.0], 1)
 @example([True, "true"], 1)
 @example([0.1, 9007199254740993], 1)
+@example([0.1, 9007199254740993], None)
 @example(["a", "1"], 1)
+@example(["a", "1"], None)
 @example([{"x": 1}, {"x": 1.0, "y": None}], 0)
 def test_no_value_changes_on_its_way(
-    engine: SqlEngine, tmp_path: Path, cells: list[Any], seen: int
+    engine: SqlEngine, tmp_path: Path, cells: list[Any], seen: int | None
 ) -> None:
     path = tmp_path / "rows"
     rows = [{"a": cell} for cell in cells]
@@ -391,6 +393,7 @@ def test_no_value_changes_on_its_way(
         size_bytes=BIG * 1_000,
         count=len(rows),
         sample=rows[:seen],
+        is_all=seen is None,
     )
 
     loaded = load_json(engine, source, "t0", None)

@@ -101,6 +101,12 @@ def test_json_is_not_compared_as_it_is() -> None:
     check_names(statement("Code"), ["code"], {}, frozenset({"code"}))
 
 
+def test_a_column_s_name_ends_neither_its_quotation_nor_the_line() -> None:
+    told = shown_columns(['a", "b', "x\n\u2028y", "\u202e\x1b[2J", "größe"])
+
+    assert told == (r'Its columns are "a"", ""b", "x\n\u2028y", "\u202e\x1b[2J", "größe".')
+
+
 def test_columns_are_told_to_a_bound() -> None:
     names = [*("a", "with space", "x" * 100), *(f"k{number}" for number in range(100))]
 

@@ -223,6 +223,23 @@ def test_a_function_that_does_not_only_compute_is_refused(
     assert "may not be called" in str(refusal(engine, f"SELECT {name}(1)"))
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("strftme", "Is 'strftime' "),
+        ("cout", "Is 'count' "),
+        ("qqqq", "Functions that compute"),
+    ],
+)
+def test_a_function_that_is_misspelt_is_told_with_what_is_most_like_it(
+    engine: DuckDBPyConnection, name: str, hint: str
+) -> None:
+    refused = refusal(engine, f"SELECT {name}(1)")
+
+    assert f"the function '{name}' is unknown, or may not be called" in str(refused)
+    assert refused.hint.startswith(hint)
+
+
 @pytest.mark.parametrize("name", REFUSED_TABLES.split())
 def test_a_table_function_that_does_not_only_compute_is_refused(
     engine: DuckDBPyConnection, name: str

@@ -369,3 +369,34 @@ async def test_folder_is_listed_whole_on_the_loop_and_in_a_thread(tmp_path: Path
     for count in (1_999, 2_000, 2_001):
         (tmp_path / keys[count - 1]).touch()
         assert await listing(FileStore(tmp_path), "a/") == keys[:count]
+
+
+@pytest.mark.parametrize("count", [127, 128, 129, 2_000, 2_001, 2_600])
+async def test_a_folder_of_any_length_is_listed_in_order_and_without_what_is_no_file(
+    tmp_path: Path, count: int
+) -> None:
+    store = FileStore(tmp_path)
+    await store.put("a/b/inside", b"")
+    names = [f"{number:040}" for number in range(count)]
+    for name in reversed(names):
+        (tmp_path / "a" / name).touch()
+    (tmp_path / "a" / "0-link").symlink_to(tmp_path / "a" / names[0])
+    (tmp_path / "a" / ".hidden").touch()
+
+    assert [key async for key in store.keys("a/")] == [f"a/{name}" for name in names]
+
+
+async def test_many_files_that_are_too_large_for_the_loop_are_read_all_the_same(
+    tmp_path: Path,
+) -> None:
+    store = FileStore(tmp_path)
+    payloads = [bytes([number]) * 1_500_000 for number in range(4)]
+    for number, payload in enumerate(payloads):
+        await store.put(f"a/{number}", payload)
+
+    assert await store.get_many([f"a/{number}" for number in range(4)]) == payloads
+
+
+def test_a_path_that_no_system_takes_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        FileStore("a\0b")

@@ -40,6 +40,7 @@ CALLS: dict[str, Call] = {
     "create": lambda store: store.create("a/create", b"x"),
     "create large": lambda store: store.create("a/create-large", LARGE[:MB]),
     "get": lambda store: store.get("a/there"),
+    "get_many": lambda store: store.get_many([f"a/{number}" for number in range(40)]),
     "get_range": lambda store: store.get_range("a/there", 10, 20),
     "get_range of nothing": lambda store: store.get_range("a/there", 10, 10),
     "get_range large": lambda store: store.get_range("a/there", 0, 3 * MB),

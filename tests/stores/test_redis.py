@@ -113,7 +113,7 @@ class TestRedisStoreOfTwoProcesses(RedisStoreSuite):
     async def store(self, redis_url: str) -> AsyncIterator[Any]:
         writer, reader = (RedisStore(redis_url, part_bytes=self.part_bytes) for _ in range(2))
         both = {name: getattr(writer, name) for name in dir(writer) if name[0] != "_"}
-        both |= {name: getattr(reader, name) for name in ("get", "get_range", "keys")}
+        both |= {name: getattr(reader, name) for name in ("get", "get_many", "get_range", "keys")}
         yield SimpleNamespace(**both)
         await writer.close()
         await reader.close()

@@ -92,3 +92,15 @@ async def test_the_other_tools_have_verbs_of_their_own(bank: Bank, journal: Jour
     await named(poll_tools(bank), "pollResult").call({"handle": "ah:none"})
     assert last(journal).verb == "poll"
     assert set(journal.schemas) == {"storeArtifact", "getArtifact", "listArtifacts", "pollResult"}
+
+
+async def test_a_call_is_of_the_run_that_goes_on(bank: Bank, journal: Journal) -> None:
+    (retrieve,) = retrieval_tools(bank)
+    artifact = await bank.put("x")
+
+    async with bank.run("r1"):
+        await retrieve.call({"artifactId": artifact.pointer})
+        assert last(journal).run == "r1"
+    await retrieve.call({"artifactId": artifact.pointer})
+
+    assert last(journal).run is None

@@ -136,6 +136,18 @@ async def test_a_large_answer_and_one_to_be_saved_come_as_an_envelope(bank: Bank
     assert (await asked(bank, artifactId=saved["pointer"]))["content"] == "[0,1]"
 
 
+async def test_a_hint_is_part_of_the_reply_only_where_a_key_is_nowhere(bank: Bank) -> None:
+    await bank.put([{"id": 1}], name="one")
+
+    assert await asked(bank, artifactId="one", query="[?idd > `0`]") == {
+        "language": "jmespath",
+        "rowCount": 0,
+        "value": [],
+        "hint": "It has no key 'idd', but 'id'.",
+    }
+    assert "hint" not in await asked(bank, artifactId="one", query="[?id > `1`]")
+
+
 async def test_a_query_looks_at_what_is_selected(bank: Bank) -> None:
     pointer = (await bank.put({"total": 3, "items": ROWS[:3]})).pointer
 

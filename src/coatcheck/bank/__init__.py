@@ -8,7 +8,9 @@ from ._blocking import BlockingBank
 from ._handles import Handles, Work
 from ._journal import TOOL, Call, Journal, parse_call, read_journal
 from ._keys import is_name
-from ._open import folder_at, open_bank, store_at, without_secrets
+from ._lifetimes import Usage
+from ._open import folder_at, is_begun, open_bank, store_at, without_secrets
+from ._run import Run
 from ._stored import StoredValidator
 from ._stream import Stream
 from ._threads import in_daemon_thread, portal, work_on
@@ -21,8 +23,10 @@ __all__ = [
     "Call",
     "Handles",
     "Journal",
+    "Run",
     "StoredValidator",
     "Stream",
+    "Usage",
     "Work",
     "as_found",
     "as_text",
@@ -30,6 +34,7 @@ __all__ = [
     "fit_stored",
     "folder_at",
     "in_daemon_thread",
+    "is_begun",
     "is_name",
     "open_bank",
     "parse_call",

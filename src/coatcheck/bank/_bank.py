@@ -6,14 +6,15 @@ from functools import partial
 from typing import TypeVar, overload
 
 from ..content import Encoding, Selector
-from ..errors import DamagedRecordError, ExpiredPointerError, InvalidArgumentError
+from ..errors import ExpiredPointerError
 from ..records import Answer, Artifact, Kind, Limits, Matches, Page, Pointer
 from ..stores import Store
 from ._asked import Asked, encoded
 from ._journal import Journal
+from ._lifetimes import Lifetimes
 from ._reader import searched
 from ._record import Record
-from ._seat import Seat, Seated
+from ._seat import Seat
 from ._select import is_window, selector_of
 from ._shared import Shared
 from ._stream import Stream
@@ -24,7 +25,7 @@ from ._typed import as_declared
 T = TypeVar("T")
 
 
-class Bank(Seated):
+class Bank(Lifetimes):
     """Keeps values whole in a store, within one scope, and gives them back by pointer.
 
     Safe to use from several tasks, threads and event loops at once. The store stays the
@@ -117,10 +118,10 @@ class Bank(Seated):
             preview_chars: Longest `Artifact.preview`, at most 4,000; more is clamped.
             key: The same key and value give the same artifact; the first write wins, its
                 name and label too.
-            ttl_seconds: How long it lives; None means until it is deleted.
+            ttl_seconds: How long it lives; None means until it is deleted, or makes room.
             source: Lineage, as plain JSON values.
             tool: The tool that returned it.
-            run: The run it belongs to.
+            run: The run it belongs to; None is the one that goes on, see `run`.
             shown_chars: Longest preview in an envelope; None as in the bank's limits.
             is_error: Whether it is the text of a failure, of which the end counts most.
             owned: A numpy array is the bank's from now on and nobody changes it: it is handed on
@@ -129,6 +130,7 @@ class Bank(Seated):
         Raises:
             InvalidArgumentError: A name, content type, length or time outside its rule.
             UnencodableValueError: The value has no lossless encoding.
+            QuotaError: Alone it takes more than the limits let a scope or the store hold.
             StoreError: It could not be kept. Then nothing of it is visible.
             ValueError: A content type beside an `Encoding`, which has its own.
         """
@@ -143,7 +145,7 @@ class Bank(Seated):
             ttl_seconds=ttl_seconds,
             source=source,
             tool=tool,
-            run=run,
+            run=self.current_run if run is None else run,
             is_error=is_error,
         )
         return await self._put(value, asked, key, content_type, owned=owned)
@@ -159,16 +161,16 @@ class Bank(Seated):
         encoding = await encoded(value, content_type, owned=owned)
         if content_type is not None:
             await work_on(encoding.size_hint, encoding.check)
-        record, is_new = await self._desk.writer.write(encoding, asked, key)
-        self._desk.reader.keep(record, encoding.value)
-        if is_new:
-            self._put_here[record.artifact.id] = record.stored_ns
+        desk = self._desk
+        record, is_new = await desk.writer.write(encoding, asked, key)
+        desk.reader.keep(record, encoding.value)
+        await self._is_put(desk, record, is_new=is_new)
         return record.artifact
 
     async def _put_stream(self, stream: Stream, asked: Asked, key: str | None) -> Artifact:
-        record, is_new = await self._desk.writer.write_stream(stream, asked, key)
-        if is_new:
-            self._put_here[record.artifact.id] = record.stored_ns
+        desk = self._desk
+        record, is_new = await desk.writer.write_stream(stream, asked, key)
+        await self._is_put(desk, record, is_new=is_new)
         return record.artifact
 
     async def find(self, pointer_or_name: str | Pointer) -> Artifact | None:
@@ -337,58 +339,6 @@ class Bank(Seated):
     def end_queries(self) -> None:
         """End the processes that run SQL. The next query starts one again."""
         self._shared.end_databases()
-
-    async def list(self, kind: str | None = None) -> AsyncGenerator[Artifact, None]:
-        """Yield the scope's artifacts, newest first, each once; not those that are damaged."""
-        async for record in self._desk.lookup.newest():
-            if kind is None or record.artifact.kind == kind:
-                yield record.artifact
-
-    async def delete(self, pointer_or_name: str | Pointer) -> bool:
-        """Remove an artifact of this scope; return whether there was one.
-
-        What a parent scope holds, or another one granted, stays. Of a damaged artifact the
-        record goes, so that nothing of it is found any more.
-
-        Raises:
-            InvalidArgumentError: The pointer has a selector: a part cannot be deleted.
-        """
-        text = str(pointer_or_name)
-        if selector_of(text) is not None:
-            raise InvalidArgumentError(
-                "A part of an artifact cannot be deleted.",
-                "Delete the whole, by the pointer without # and what follows it.",
-            )
-        return await self._remove(text)
-
-    async def _remove(self, text: str, put_ns: int | None = None) -> bool:
-        """Remove what stands behind `text`, where given only if it was put at that moment."""
-        try:
-            record = await self._desk.lookup.own(text)
-        except DamagedRecordError as error:
-            return await self._desk.writer.discard(Pointer.parse(error.pointer).id)
-        if record is None or put_ns not in (None, record.stored_ns):
-            return False
-        await self._desk.writer.remove(record)
-        self._put_here.pop(record.artifact.id, None)
-        return True
-
-    async def cleanup(self, older_than_seconds: float) -> int:
-        """Delete what this object put longer ago than that; return how many.
-
-        Raises:
-            ValueError: `older_than_seconds` is negative.
-        """
-        if older_than_seconds < 0:
-            raise ValueError(f"older_than_seconds must be 0 or more, got {older_than_seconds}")
-        before_ns = self._shared.now_ns() - int(older_than_seconds * 1_000_000_000)
-        # A copy, as other threads put meanwhile.
-        put_here = self._put_here.copy()
-        old = {id_: stored_ns for id_, stored_ns in put_here.items() if stored_ns < before_ns}
-        removed = [await self._remove(id_, stored_ns) for id_, stored_ns in old.items()]
-        for id_ in old:
-            self._put_here.pop(id_, None)
-        return sum(removed)
 
     async def knows_prefix(self, prefix: str) -> bool:
         """Return whether pointers with this prefix are ours: registered here or on the store."""

@@ -1,7 +1,7 @@
 """A bank for code without an event loop."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from os import PathLike
 from types import TracebackType
 from typing import Self, TypeVar, overload
@@ -9,7 +9,9 @@ from typing import Self, TypeVar, overload
 from ..records import Answer, Artifact, Kind, Limits, Matches, Page, Pointer
 from ..stores import Store
 from ._bank import Bank
+from ._lifetimes import Usage
 from ._open import open_bank
+from ._run import Run
 from ._threads import portal
 
 T = TypeVar("T")
@@ -66,6 +68,17 @@ class BlockingBank:
         """Close the store that was opened here. A second call does nothing, nor one in a fork."""
         if portal() is self._opened_on:  # else it is the parent's to close
             self._opened_on.run(self._stack.aclose())
+
+    def scoped(self, scope: str, *, inherit: bool = False) -> "BlockingBank":
+        """Return a bank for another scope on the same store, which stays this one's to close.
+
+        See `Bank.scoped`.
+        """
+        other = BlockingBank.__new__(BlockingBank)
+        other._opened_on = self._opened_on  # noqa: SLF001 - same class
+        other._stack = AsyncExitStack()  # noqa: SLF001 - same class
+        other.bank = self.bank.scoped(scope, inherit=inherit)
+        return other
 
     def put(
         self,
@@ -149,9 +162,9 @@ class BlockingBank:
         """Answer a question in SQL, JSONPath or JMESPath; see `Bank.query`."""
         return portal().run(self.bank.query(pointer_or_mapping, expression, save_as))
 
-    def list(self, kind: str | None = None) -> Iterator[Artifact]:
+    def list(self, kind: str | None = None, *, granted: bool = False) -> Iterator[Artifact]:
         """Yield the scope's artifacts, newest first; see `Bank.list`."""
-        artifacts = self.bank.list(kind)
+        artifacts = self.bank.list(kind, granted=granted)
         while (artifact := portal().run(_next(artifacts))) is not None:
             yield artifact
 
@@ -159,13 +172,36 @@ class BlockingBank:
         """Remove an artifact; see `Bank.delete`."""
         return portal().run(self.bank.delete(pointer_or_name))
 
+    def grant(self, pointer: str | Pointer, to_scope: str) -> None:
+        """Let another scope read an artifact; see `Bank.grant`."""
+        portal().run(self.bank.grant(pointer, to_scope))
+
+    def revoke(self, pointer: str | Pointer, from_scope: str) -> bool:
+        """Take a grant back; see `Bank.revoke`."""
+        return portal().run(self.bank.revoke(pointer, from_scope))
+
     def use_store(self, store: Store) -> None:
         """Put into another store from now on, and read from there; see `Bank.use_store`."""
         portal().run(self.bank.use_store(store))
 
-    def cleanup(self, older_than_seconds: float) -> int:
+    def cleanup(self, older_than_seconds: float = 3_600) -> int:
         """Delete what this object put; see `Bank.cleanup`."""
         return portal().run(self.bank.cleanup(older_than_seconds))
+
+    def usage(self) -> Usage:
+        """Return what this scope takes; see `Bank.usage`."""
+        return portal().run(self.bank.usage())
+
+    @contextmanager
+    def run(self, name: str) -> Generator[Run]:
+        """Keep what a run is shown for as long as it goes on, a `with`; see `Bank.run`."""
+        run = self.bank.run(name)
+        portal().run(run.begin())
+        try:
+            with run.current():
+                yield run
+        finally:
+            portal().run(run.end())
 
 
 async def _next(artifacts: AsyncIterator[Artifact]) -> Artifact | None:

@@ -1,7 +1,6 @@
 """The databases that stand ready: one for each set of artifacts, the least recently asked go."""
 
 import os
-import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -46,6 +45,8 @@ class Prepared:
     def close(self) -> None:
         """Remove what was written for it."""
         if self.folder is not None:
+            import shutil
+
             shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -10,6 +10,7 @@ from ..errors import DamagedRecordError
 from ..records import Answer, Artifact
 from ._lookup import Lookup
 from ._record import Record
+from ._run import LEASE_NS
 from ._select import selector_of
 from ._shared import Shared
 from ._threads import work_on
@@ -118,6 +119,8 @@ class Result:
     """The value of the payload, where it was read already; nobody else's."""
     keeps: str = ""
     """Of the kind of what was asked: ``rows``, ``ids``, or nothing."""
+    hint: str | None = None
+    """As of the answer."""
 
 
 class Derivations:
@@ -146,7 +149,9 @@ class Derivations:
         result = await run()
         if question.name is None and self._is_small(result.payload):
             value = await work_on(len(result.payload), _value_of, result)
-            return Answer(language=question.language, value=value, row_count=result.count)
+            return Answer(
+                language=question.language, value=value, row_count=result.count, hint=result.hint
+            )
         kind = kept_kind if result.keeps else DERIVED_KIND
         # The first of a set of ids tell a model nothing, and should not pass through it.
         preview_chars = 0 if kind != DERIVED_KIND and result.keeps == "ids" else None
@@ -177,10 +182,10 @@ class Derivations:
             record = await self._lookup.here(id_)
         except DamagedRecordError:
             return None
-        if record is None or record.is_expired(self._shared.now_ns()):
+        if record is None or not await self._lookup.is_live(record):
             return None
         stands = await self._shared.fetch(record.payload_key, 0, 1) is not None
-        return record.artifact if stands else None
+        return record.artifact if stands and await self._lookup.show(record) else None
 
     def _is_small(self, payload: bytes) -> bool:
         limits = self._shared.limits
@@ -191,11 +196,15 @@ class Derivations:
         return estimate_tokens(payload.decode("utf-8", "replace")) <= limits.page_tokens
 
     def _ttl_seconds(self, asked: Sequence[Asked]) -> float | None:
-        """Return how long the answer lives: no longer than what it was made of."""
+        """Return how long the answer lives: no longer than what it was made of.
+
+        What is past its time is held by a run, at the least for as long as a lease.
+        """
         ends = [each.record.expires_ns for each in asked if each.record.expires_ns is not None]
         if not ends:
             return None
-        return max(min(ends) - self._shared.now_ns(), 1) / 1_000_000_000
+        left_ns = min(ends) - self._shared.now_ns()
+        return (left_ns if left_ns > 0 else LEASE_NS) / 1_000_000_000
 
 
 def kept_of_path(source: object, found: object) -> str:

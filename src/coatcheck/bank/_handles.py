@@ -194,6 +194,15 @@ class Handles:
             wait_ms -= _LOOK_MS
 
 
+def is_told(stored: bytes, now_ns: int) -> bool:
+    """Return whether a stored handle still has something to tell."""
+    try:
+        kept = _Kept.from_bytes(stored)
+    except StoreFormatError:
+        return False
+    return now_ns < kept.until_ns + kept.ttl_ns + _TOLD_NS
+
+
 def _ended(task: "asyncio.Task[object]", handle: str) -> Work:
     """Return the outcome of a task that has ended."""
     if task.cancelled():

@@ -6,17 +6,23 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self, cast
 
 from ..content import dumps, loads
+from ._journal_file import JournalFile, previous
 
 TOOL = "tool"
 """The verb of a call of one of the host's own tools; all others name what read something back."""
 
+LIMIT_BYTES = 64 * 1024 * 1024
+"""Of one file: some 200,000 calls."""
 _PAUSE_SECONDS = 0.05
 _MOST_WAITING = 100_000
+_NUMBER_END = 2**63
+"""Times from here on have no date."""
 _FIELDS: dict[str, type | tuple[type, ...]] = {
     "at_ns": int,
     "verb": str,
@@ -67,12 +73,17 @@ class Journal:
     killed loses what it noted in the last moment, at most 0.05 s of it. Where the disk falls
     behind by 100,000 calls the oldest are dropped, and counted in `dropped`.
 
+    A file that has reached its limit is renamed, to its name and ``.1``, and a new one begun; the
+    one that was called so before is gone. Whoever reads a journal reads both.
+
     Args:
         path: The file; it is made, readable for its owner only, where it is missing.
+        limit_bytes: From this size on a file gets no further line; 64 MiB unless given.
         clock: Seconds since 1970.
 
     Raises:
         OSError: The file cannot be opened.
+        ValueError: `limit_bytes` is not more than 0.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +94,11 @@ class Journal:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, clock: Callable[[], float] = time.time
+        self,
+        path: str | os.PathLike[str],
+        *,
+        limit_bytes: int = LIMIT_BYTES,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.path = Path(path)
         self.dropped = 0
@@ -91,7 +106,7 @@ class Journal:
         """Estimated tokens of the definitions of our own tools, by name: sent with every call."""
         self._clock = clock
         self._waiting: deque[Call] = deque()
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._file = JournalFile(self.path, limit_bytes)
         self._writing = threading.Lock()
         self._starting = threading.Lock()
         self._closed = threading.Event()
@@ -124,7 +139,7 @@ class Journal:
             if not lines:
                 return
             try:
-                _write(self._file, b"".join(lines))
+                self._file.append(b"".join(lines))
             except OSError:
                 self.dropped += len(lines)
 
@@ -136,7 +151,7 @@ class Journal:
         if self._thread is not None and self._process == os.getpid():
             self._thread.join()
         self.flush()
-        os.close(self._file)
+        self._file.close()
         atexit.unregister(self._at_exit)
 
     def _start(self) -> None:
@@ -144,6 +159,7 @@ class Journal:
             if self._process != os.getpid():
                 # What waited in the parent is the parent's to write.
                 self._waiting, self._writing = deque(), threading.Lock()
+                self._file.open_anew()
                 self._process, self._thread = os.getpid(), None
             if self._thread is None:
                 self._thread = threading.Thread(
@@ -162,19 +178,24 @@ class Journal:
             self.flush()
 
 
-def read_journal(path: str | os.PathLike[str], *, start_byte: int = 0) -> Iterator[Call]:
+def read_journal(path: str | os.PathLike[str]) -> Iterator[Call]:
     """Yield the calls of a journal, oldest first. What is no line of one is passed over.
 
     Args:
-        path: Its file.
-        start_byte: Where to start, the first byte of a line.
+        path: Its file. What was renamed because it was full comes before.
+
+    Raises:
+        OSError: There is no such file.
     """
-    with Path(path).open("rb") as file:
-        file.seek(start_byte)
-        for line in file:
-            call = parse_call(line)
-            if call is not None:
-                yield call
+    with ExitStack() as opened:
+        files = [opened.enter_context(Path(path).open("rb"))]
+        # In this order: between the two the file may be renamed, and then is met twice, not lost.
+        if (before := previous(path)).is_file():
+            files.insert(0, opened.enter_context(before.open("rb")))
+        if os.path.sameopenfile(files[0].fileno(), files[-1].fileno()):
+            files = files[-1:]
+        for file in files:
+            yield from filter(None, map(parse_call, file))
 
 
 def parse_call(line: bytes) -> Call | None:
@@ -187,7 +208,10 @@ def parse_call(line: bytes) -> Call | None:
         return None
     known = cast("dict[str, Any]", facts)
     for name, kind in _FIELDS.items():
-        if not isinstance(known.get(name), kind):
+        fact = known.get(name)
+        if not isinstance(fact, kind):
+            return None
+        if isinstance(fact, int) and not 0 <= fact < _NUMBER_END:
             return None
     for name in ("pointers_in", "pointers_out"):
         if not all(isinstance(pointer, str) for pointer in known[name]):
@@ -198,10 +222,3 @@ def parse_call(line: bytes) -> Call | None:
 
 def _line(call: Call) -> bytes:
     return dumps(asdict(call)) + b"\n"
-
-
-def _write(file: int, text: bytes) -> None:
-    # One call for all: with O_APPEND, lines of several processes do not mix.
-    written = os.write(file, text)
-    while written < len(text):
-        written += os.write(file, text[written:])

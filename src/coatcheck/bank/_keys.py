@@ -12,6 +12,7 @@ SECRET = "store/secret"
 
 _PLAIN = re.compile(rb"[a-z0-9_-]")
 _SEGMENT = re.compile(r"[a-z0-9_%~-]{1,160}")
+_DIGITS = re.compile(r"[0-9a-f]{16}")
 _PAYLOAD_FILE_END = re.compile(r"-[0-9a-f]{8}\.[a-z0-9]{1,8}")
 LONGEST_NAME = 200
 _LONGEST_SEGMENT = 120
@@ -101,6 +102,38 @@ class ScopeKeys:
         """Return the key of what is known of an artifact once it has expired."""
         return f"s/{self.segment}/gone/{id_}"
 
+    def touched(self, id_: str) -> str:
+        """Return the key that says when an artifact was used last, in nanoseconds since 1970."""
+        return f"s/{self.segment}/touched/{id_}"
+
+    def run_segment(self, run: str) -> str:
+        """Return the segment that stands for a run of this scope, in this scope and in others."""
+        # No segment of a scope has a slash, so no other scope and run are joined to the same.
+        text = f"{self.segment}/{run}"
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    @property
+    def due_folder(self) -> str:
+        """The folder whose keys say when something has its time, the first first."""
+        return f"s/{self.segment}/due/"
+
+    def due(self, time_ns: int, id_: str) -> str:
+        """Return the key that says when an artifact, or its tombstone, has its time."""
+        return f"{self.due_folder}{max(0, min(time_ns, _LAST_NANOSECOND)):016x}-{id_}"
+
+    @property
+    def lease_folder(self) -> str:
+        """The folder of the leases of runs."""
+        return f"s/{self.segment}/leases/"
+
+    def lease(self, run_segment: str, holder: str) -> str:
+        """Return the key of one holder's lease of a run."""
+        return f"{self.lease_folder}{run_segment}-{holder}"
+
+    def pin(self, run_segment: str, id_: str) -> str:
+        """Return the key that pins an artifact for as long as somebody holds the run."""
+        return f"s/{self.segment}/pins/{run_segment}/{id_}"
+
     def handle(self, id_: str) -> str:
         """Return the key of one piece of background work."""
         return f"s/{self.segment}/handles/{id_}"
@@ -119,12 +152,36 @@ class ScopeKeys:
         return f"{self.name_folder(name)}{inverted(time_ns)}-{id_}"
 
 
+def owner_of(payload_key: str) -> ScopeKeys:
+    """Return the keys of the scope that the key of a payload is in."""
+    return ScopeKeys(payload_key.split("/", 2)[1])
+
+
 def is_stamped(key: str, time_ns: int) -> bool:
     """Return whether a key of a listing or name folder was put for what was stored then."""
     return key.rpartition("/")[2].startswith(inverted(time_ns))
 
 
 def listed_id(key: str) -> str | None:
-    """Return the id in a key of a listing or name folder, None where it was not put by us."""
+    """Return the id in a key of a listing, name or due folder, None where it was not put by us."""
     id_ = key.rpartition("/")[2][17:53]
     return id_ if is_id(id_) else None
+
+
+def listed_bytes(key: str) -> int:
+    """Return the size in a key of a listing folder, 0 where it was not put by us."""
+    digits = key.rpartition("/")[2][54:]
+    return int(digits) if digits.isascii() and digits.isdecimal() else 0
+
+
+def listed_ns(key: str) -> int:
+    """Return when what a key of a listing folder stands for was stored."""
+    digits = key.rpartition("/")[2][:16]
+    # One that was not put by us is never old.
+    return _LAST_NANOSECOND - int(digits, 16) if _DIGITS.fullmatch(digits) else _LAST_NANOSECOND
+
+
+def due_ns(key: str) -> int:
+    """Return when what a key of a due folder is for has its time."""
+    digits = key.rpartition("/")[2][:16]
+    return int(digits, 16) if _DIGITS.fullmatch(digits) else _LAST_NANOSECOND

@@ -1,25 +1,27 @@
 """What stands behind a pointer, an id or a name: in a scope, by grant, and above it."""
 
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import aclosing
-from difflib import SequenceMatcher
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import aclosing, suppress
+from itertools import chain, repeat
 
 from ..errors import (
-    DamagedRecordError,
-    ExpiredPointerError,
     StoreFormatError,
     UnknownPointerError,
     shown,
 )
-from ..records import Artifact, Pointer, is_id, is_pointer, names_pointer
-from ._keys import ScopeKeys, is_name, is_segment, is_stamped, listed_id
-from ._record import Record, is_due
+from ..records import Pointer, is_id, is_pointer
+from ._holds import Holds
+from ._keys import ScopeKeys, is_name, is_stamped, listed_id, owner_of
+from ._nearest import most_alike
+from ._quota import touch
+from ._record import Grant, Record, own_record
+from ._run import current_run
 from ._shared import Shared
+from ._tombstone import Tombstone
 
 _LOOKED_AT = 50
-_NAMED = 5
-_MEASURED = 8
-_LONGEST_COMPARED = 60
+_FIRST_AT_ONCE, _AT_ONCE = (4, 32), 64
+"""How many records of a listing are read together: few at first, as some want the newest only."""
 
 
 class Lookup:
@@ -44,7 +46,8 @@ class Lookup:
         """
         record = await self.live(text, recall=recall)
         if record is None:
-            raise UnknownPointerError(text, await self._nearest(text))
+            nearest = await self._nearest(text)
+            raise UnknownPointerError(text, nearest, passing=self._shared.is_passing)
         return record
 
     async def live(self, text: str, *, recall: bool = False) -> Record | None:
@@ -54,28 +57,61 @@ class Lookup:
             ExpiredPointerError: There was one, but its time has passed.
         """
         await self._shared.check_format()
+        run = current_run(self._shared, self._keys)
+        if run is not None:  # first: whatever the clock says, what it holds stays
+            await run.renew()
         lookup: Lookup | None = self
         while lookup is not None:
             record = await lookup.here(text, recall=recall)
-            if record is not None and record.is_expired(self._shared.now_ns()):
-                raise ExpiredPointerError(text)
             if record is not None:
-                return record
+                if not await self.is_live(record):
+                    raise Tombstone.of(record, 0).expired(text)
+                if (run is None and self._shared.touched is None) or await self.show(record):
+                    return record
             lookup = lookup._parent  # noqa: SLF001 - same class
-        if await self._is_gone(text):
-            raise ExpiredPointerError(text)
+        tombstone = await self._tombstone(text)
+        if tombstone is not None:
+            raise tombstone.expired(text)
         return None
 
-    async def _is_gone(self, text: str) -> bool:
-        """Return whether a tombstone here or above says that there was an artifact behind an id."""
-        id_ = Pointer.parse(text).id if is_pointer(text) else text
-        if self._shared.expires is None or not is_id(id_):
-            return False
-        tombstone = await self._shared.store.get(self._keys.gone(id_))
-        # It is written with the artifact. One that is not due is of what was just put, or removed.
-        if tombstone is not None and is_due(tombstone, self._shared.now_ns()):
+    async def is_live(self, record: Record) -> bool:
+        """Return whether an artifact's time has not passed, or a live run holds it."""
+        if not record.is_expired(self._shared.now_ns()):
             return True
-        return self._parent is not None and await self._parent._is_gone(text)  # noqa: SLF001 - same class
+        return await Holds(self._shared, owner_of(record.payload_key)).holds(record)
+
+    async def show(self, record: Record) -> bool:
+        """Note that an artifact is shown; return whether it still stands."""
+        if self._shared.touched is not None:
+            await touch(self._shared, record)
+        run = current_run(self._shared, self._keys)
+        if run is None or not await run.show(record):
+            return True
+        # Whoever removes it may have looked for pins just before.
+        key = owner_of(record.payload_key).record(record.artifact.id)
+        return await self._shared.store.get(key) is not None
+
+    async def _tombstone(self, text: str) -> Tombstone | None:
+        """Return the tombstone of what stood behind an id, here or above, or by grant."""
+        id_ = Pointer.parse(text).id if is_pointer(text) else text
+        if not is_id(id_):
+            return None
+        tombstone = await self._due_tombstone(self._keys, id_)
+        if tombstone is not None:
+            return tombstone
+        grant = await self._grant_of(id_)
+        if grant is not None:
+            tombstone = await self._due_tombstone(grant.owner, id_)
+            if tombstone is not None and tombstone.stored_ns == grant.stored_ns:
+                return tombstone
+        return None if self._parent is None else await self._parent._tombstone(text)  # noqa: SLF001 - same class
+
+    async def _due_tombstone(self, keys: ScopeKeys, id_: str) -> Tombstone | None:
+        stored = await self._shared.store.get(keys.gone(id_))
+        tombstone = None if stored is None else Tombstone.from_bytes(stored)
+        # It may be written with the artifact. One that is not due is of what was removed.
+        is_due = tombstone is not None and tombstone.gone_ns <= self._shared.now_ns()
+        return tombstone if is_due else None
 
     async def here(self, text: str, *, recall: bool = False) -> Record | None:
         """Return the record behind `text` in this scope alone: a pointer, an id, else a name."""
@@ -88,7 +124,7 @@ class Lookup:
         last: Record | None = None
         async for key in self._shared.store.keys(self._keys.name_folder(text)):
             record = await self._listed(key, recall=recall)
-            if record is not None and not record.is_expired(self._shared.now_ns()):
+            if record is not None and await self.is_live(record):
                 return record
             last = record or last
         return last
@@ -110,38 +146,88 @@ class Lookup:
             DamagedRecordError: The record is damaged, or planted.
             StoreFormatError: It is of a later version.
         """
-        key, owner = self._keys.record(id_), self._keys
+        record = await self.own_record_of(id_, recall=recall)
+        if record is not None:
+            return record
+        # Always both look-ups, so that a foreign id costs what an unknown one does.
+        grant = await self._grant_of(id_)
+        # Never remembered: it may be revoked at any time.
+        return None if grant is None else await self._granted_by(grant, id_)
+
+    async def own_record_of(self, id_: str, *, recall: bool = False) -> Record | None:
+        """Return the record of an id in this scope alone. Raises as `record_of`."""
+        key = self._keys.record(id_)
         if recall:
             seen = self._shared.cache.get(key)
             if isinstance(seen, Record):
                 return seen
         stored = await self._shared.store.get(key)
         if stored is None:
-            # Always both look-ups, so that a foreign id costs what an unknown one does.
-            grant = await self._shared.store.get(self._keys.grant(id_))
-            if grant is not None and is_segment(grant.decode("ascii", "replace")):
-                owner = ScopeKeys(grant.decode())
-                stored = await self._shared.store.get(owner.record(id_))
-        if stored is None:
             self._shared.cache.drop(key)
             return None
-        record = Record.from_bytes(stored, str(Pointer(id_)))
-        # Whatever was planted here, a record opens no payload but its own.
-        if record.artifact.id != id_ or not owner.is_payload_of(id_, record.payload_key):
-            raise DamagedRecordError(str(Pointer(id_)))
-        self._shared.cache.put(key, record, len(stored))
-        return record
+        return self._kept(id_, stored)
+
+    async def granted(self) -> list[Record]:
+        """Return the live records that other scopes granted to this one, newest first."""
+        await self._shared.check_format()
+        records: list[Record] = []
+        async for key in self._shared.store.keys(self._keys.grant("")):
+            id_ = key.rpartition("/")[2]
+            grant = await self._grant_of(id_) if is_id(id_) else None
+            if grant is None:
+                continue
+            with suppress(StoreFormatError):  # one damaged record must not hide all others
+                record = await self._granted_by(grant, id_)
+                if record is not None and await self.is_live(record):
+                    records.append(record)
+        return sorted(records, key=lambda record: record.stored_ns, reverse=True)
+
+    async def _grant_of(self, id_: str) -> Grant | None:
+        stored = await self._shared.store.get(self._keys.grant(id_))
+        return None if stored is None else Grant.from_bytes(stored)
+
+    async def _granted_by(self, grant: Grant, id_: str) -> Record | None:
+        """Return the record that a grant opens, None where that is gone, or was put anew."""
+        stored = await self._shared.store.get(grant.owner.record(id_))
+        if stored is None:
+            return None
+        record = own_record(stored, id_, grant.owner)
+        return record if record.stored_ns == grant.stored_ns else None
 
     async def newest(self) -> AsyncGenerator[Record, None]:
         """Yield the scope's live records, newest first, without those that cannot be read."""
         await self._shared.check_format()
-        async for key in self._shared.store.keys(self._keys.listing_folder):
-            try:
-                record = await self._listed(key, recall=True)
-            except StoreFormatError:  # one damaged record must not hide all others
-                continue
-            if record is not None and not record.is_expired(self._shared.now_ns()):
+        holds = Holds(self._shared, self._keys)
+        runs: frozenset[str] | None = None
+        async for keys in _together(self._shared.store.keys(self._keys.listing_folder)):
+            await self._look_up(keys)
+            for key in keys:
+                try:
+                    record = await self._listed(key, recall=True)
+                except StoreFormatError:  # one damaged record must not hide all others
+                    continue
+                if record is None:
+                    continue
+                if record.is_expired(self._shared.now_ns()):
+                    runs = await holds.runs() if runs is None else runs
+                    if not await holds.holds(record, runs):
+                        continue
                 yield record
+
+    async def _look_up(self, keys: Iterable[str]) -> None:
+        """Remember the records that a listing names, where the store sends many at once."""
+        ids = [id_ for key in keys if (id_ := listed_id(key)) is not None]
+        ids = [id_ for id_ in ids if self._shared.cache.get(self._keys.record(id_)) is None]
+        found = await self._shared.gather([self._keys.record(id_) for id_ in ids])
+        for id_, stored in zip(ids, found, strict=False):
+            if stored is not None:
+                with suppress(StoreFormatError):  # it is read, and told, in its turn
+                    self._kept(id_, stored)
+
+    def _kept(self, id_: str, stored: bytes) -> Record:
+        record = own_record(stored, id_, self._keys)
+        self._shared.cache.put(self._keys.record(id_), record, len(stored))
+        return record
 
     async def _listed(self, key: str, *, recall: bool) -> Record | None:
         """Return what a listing or name entry stands for, None where that is gone.
@@ -158,46 +244,29 @@ class Lookup:
 
     async def _nearest(self, text: str) -> list[str]:
         """Return at most 5 pointers among the newest 50, the most alike to `text` first."""
-        looked_at: list[Artifact] = []
+        looked_at: dict[str, Record] = {}
         async with aclosing(self.newest()) as newest:
             async for record in newest:
-                looked_at.append(record.artifact)
+                looked_at[record.artifact.id] = record
                 if len(looked_at) == _LOOKED_AT:
                     break
-        return [
-            artifact.pointer + ("" if artifact.name is None else f" ({shown(artifact.name)})")
-            for artifact in _most_alike(text, looked_at)
-        ]
+        nearest: list[str] = []
+        for artifact in most_alike(text, [record.artifact for record in looked_at.values()]):
+            await self.show(looked_at[artifact.id])
+            name = "" if artifact.name is None else f" ({shown(artifact.name)})"
+            nearest.append(artifact.pointer + name)
+        return nearest
 
 
-def _most_alike(text: str, artifacts: Iterable[Artifact]) -> list[Artifact]:
-    """Return at most 5 artifacts. Only 8 are measured exactly, which takes up to 1 ms each.
-
-    Those are told by the runs of three characters that they share with `text`: of ids, which have
-    digits only, the characters alone tell little.
-    """
-    if names_pointer(text):
-        text = text.partition("#")[0]
-    wanted = _runs(text)
-    matcher = SequenceMatcher(None, b=text[:_LONGEST_COMPARED])
-
-    def shared(known: str) -> tuple[float, float]:
-        matcher.set_seq1(known[:_LONGEST_COMPARED])
-        return len(wanted & _runs(known)), matcher.quick_ratio()
-
-    def exact(known: str) -> float:
-        matcher.set_seq1(known[:_LONGEST_COMPARED])
-        return matcher.ratio()
-
-    likely = sorted(artifacts, key=lambda each: max(map(shared, _called(each))), reverse=True)
-    return sorted(likely[:_MEASURED], key=lambda each: -max(map(exact, _called(each))))[:_NAMED]
-
-
-def _called(artifact: Artifact) -> tuple[str, str]:
-    return artifact.pointer, artifact.name or artifact.pointer
-
-
-def _runs(text: str) -> set[str]:
-    """Return the runs of three characters in a text, those at its beginning among them."""
-    text = f"  {text[:_LONGEST_COMPARED]}"
-    return {text[at : at + 3] for at in range(len(text) - 2)}
+async def _together(keys: AsyncIterator[str]) -> AsyncGenerator[list[str], None]:
+    """Yield keys in batches, the first ones short."""
+    counts = chain(_FIRST_AT_ONCE, repeat(_AT_ONCE))
+    batch: list[str] = []
+    count = next(counts)
+    async for key in keys:
+        batch.append(key)
+        if len(batch) == count:
+            yield batch
+            batch, count = [], next(counts)
+    if batch:
+        yield batch

@@ -10,6 +10,7 @@ from ..records import Kind, Limits
 from ..stores import FileStore, MemoryStore, Store
 from ._bank import Bank
 from ._journal import Journal
+from ._keys import FORMAT
 
 _OBJECTS = frozenset({"s3", "gs", "az"})
 _REDIS = frozenset({"redis", "rediss", "unix"})
@@ -94,6 +95,22 @@ def store_at(address: str | PathLike[str], *, durable: bool = False) -> Store:
 
         return RedisStore(text)
     raise ValueError(f"no store at {without_secrets(text)!r}: {_FORMS}")
+
+
+async def is_begun(address: str | PathLike[str]) -> bool:
+    """Return whether a store is at an address, to which something was put.
+
+    Where everything has its time, one is gone some time after all that was put there.
+
+    Raises:
+        StoreUnavailableError: It cannot be reached.
+        ValueError, ImportError: As `store_at`.
+    """
+    store = store_at(address)
+    try:
+        return await store.get(FORMAT) is not None
+    finally:
+        await store.close()
 
 
 def folder_at(address: str | PathLike[str]) -> Path | None:

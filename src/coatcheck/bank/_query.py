@@ -11,6 +11,7 @@ from ..content import (
     TooLargeError,
     compile_jmespath,
     compile_jsonpath,
+    misspelt,
     nothing_at,
     outline,
     sql_name,
@@ -51,6 +52,8 @@ _SQL = re.compile(
 )
 _COMMENT = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)+", re.DOTALL)
 """What may stand before a statement; in JSONPath and JMESPath neither comment is."""
+_NOTHING: tuple[object, ...] = (None, [], {}, 0)
+"""Results that a misspelt key gives, of the languages in which that is no error."""
 _NO_STRUCTURE = "the artifact is text or bytes, and has no structure"
 _LINES_HINT = "Ask in SQL, where its lines are the table data (line_number, line); or search it."
 
@@ -141,11 +144,11 @@ class Queries:
 
     async def _by_path(self, language: str, expression: str, asked: Asked) -> Result:
         """Ask in JSONPath or JMESPath."""
-        ask = _compiled(language, expression)
+        ask, names = _compiled(language, expression)
 
         async def run(record: Record) -> Result:
             value = await self._value(record, asked, language)
-            return await in_daemon_thread(lambda: _result_of(ask, value, language))
+            return await in_daemon_thread(lambda: _result_of(ask, names, value, language))
 
         return await self._reader.found(asked.record.artifact.id, run)
 
@@ -162,15 +165,15 @@ class Queries:
 _Ask = Callable[[object, Budget], tuple[object, int]]
 
 
-def _compiled(language: str, expression: str) -> _Ask:
-    """Return what asks a value, and counts what it finds.
+def _compiled(language: str, expression: str) -> tuple[_Ask, tuple[str, ...]]:
+    """Return what asks a value and counts what it finds, and the keys that it asks for.
 
     Raises:
         InvalidQueryError: The expression is wrong.
     """
     if language == "jmespath":
-        search = compile_jmespath(expression).search
-        return lambda value, budget: _counted(search(value, budget))
+        asked = compile_jmespath(expression)
+        return lambda value, budget: _counted(asked.search(value, budget)), asked.names
     path = compile_jsonpath(expression)
 
     def find(value: object, budget: Budget) -> tuple[object, int]:
@@ -181,14 +184,14 @@ def _compiled(language: str, expression: str) -> _Ask:
             raise nothing_at(expression, outline(value))
         return nodes[0], 1
 
-    return find
+    return find, path.names
 
 
 def _counted(value: object) -> tuple[object, int]:
     return value, len(cast("list[object]", value)) if isinstance(value, list) else 1
 
 
-def _result_of(ask: _Ask, value: object, language: str) -> Result:
+def _result_of(ask: _Ask, names: tuple[str, ...], value: object, language: str) -> Result:
     budget = Budget()
     found, count = ask(value, budget)
     try:
@@ -203,6 +206,8 @@ def _result_of(ask: _Ask, value: object, language: str) -> Result:
         rows=written.rows,
         value=(written.value,),
         keeps=kept_of_path(value, found),
+        # Only where it may help: the keys of a whole artifact are looked through for it.
+        hint=misspelt(names, value) if found in _NOTHING else None,
     )
 
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import NoneType
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from xxhash import xxh3_64_intdigest
 
 from ..content import Index, dumps, loads
 from ..errors import DamagedRecordError, StoreFormatError
 from ..records import Artifact, Glimpse, Pointer
+from ._keys import ScopeKeys, is_segment
 
 _HEADER = struct.Struct("<4sHHIQ")
 """Magic, version, zero, bytes of facts, XXH3 of all that follows."""
@@ -40,6 +41,7 @@ _FACTS: Mapping[str, type | tuple[type, ...]] = {
     "index": dict,
 }
 _GLIMPSE: Mapping[str, type] = {"text": str, "facts": dict}
+_GRANT = re.compile(r"([^/]+)/([0-9]{1,20})")
 _FORM = re.compile("text|bytes|json|npy|arrow-[a-z]+(?:-[a-z]+)?")
 
 
@@ -59,21 +61,6 @@ class Record:
     def is_expired(self, now_ns: int) -> bool:
         """Return whether its time has passed."""
         return self.expires_ns is not None and self.expires_ns <= now_ns
-
-    def tombstone(self) -> bytes:
-        """Return what is to be known of the artifact once it has expired."""
-        artifact = self.artifact
-        return dumps(
-            {
-                "name": artifact.name,
-                "kind": artifact.kind,
-                "tool": artifact.tool,
-                "sizeBytes": artifact.size_bytes,
-                "glimpse": None if artifact.glimpse is None else artifact.glimpse.text,
-                "storedNs": self.stored_ns,
-                "expiresNs": self.expires_ns,
-            }
-        )
 
     def to_bytes(self) -> bytes:
         """Return the record as it is stored."""
@@ -142,13 +129,40 @@ class Record:
             raise DamagedRecordError(pointer) from error
 
 
-def is_due(tombstone: bytes, now_ns: int) -> bool:
-    """Return whether the artifact that a tombstone is of has expired."""
-    try:
-        expires_ns = cast("dict[str, object]", loads(tombstone))["expiresNs"]
-    except (ValueError, KeyError, TypeError):
-        return False
-    return isinstance(expires_ns, int) and expires_ns <= now_ns
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Says whose artifact another scope may read, and which writing of it.
+
+    An id comes again where the same key is put anew; what is stored then, nobody granted.
+    """
+
+    owner: ScopeKeys
+    stored_ns: int
+
+    def to_bytes(self) -> bytes:
+        """Return the grant as it is stored."""
+        return f"{self.owner.segment}/{self.stored_ns}".encode()
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Self | None:
+        """Return a stored grant, None where it is none."""
+        match = _GRANT.fullmatch(stored.decode("ascii", "replace"))
+        if match is None or not is_segment(match[1]):
+            return None
+        return cls(ScopeKeys(match[1]), int(match[2]))
+
+
+def own_record(stored: bytes, id_: str, owner: ScopeKeys) -> Record:
+    """Return a stored record. Whatever was planted there, it opens no payload but its owner's.
+
+    Raises:
+        DamagedRecordError: It is damaged, or planted.
+        StoreFormatError: It is of a later version.
+    """
+    record = Record.from_bytes(stored, str(Pointer(id_)))
+    if record.artifact.id != id_ or not owner.is_payload_of(id_, record.payload_key):
+        raise DamagedRecordError(str(Pointer(id_)))
+    return record
 
 
 def as_time(nanoseconds: int) -> datetime:

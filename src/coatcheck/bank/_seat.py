@@ -9,6 +9,7 @@ from ._handles import Handles
 from ._keys import ScopeKeys
 from ._lookup import Lookup
 from ._reader import Reader
+from ._removal import Remover
 from ._select import Selections
 from ._shared import Shared
 from ._write import Writer
@@ -23,6 +24,7 @@ class Desk:
     reader: Reader
     selections: Selections
     writer: Writer
+    remover: Remover
 
 
 class Seat:
@@ -80,13 +82,22 @@ class Seated:
         shared = self._seat.shared
         above = None if self._above is None else self._above._desk.lookup  # noqa: SLF001 - same class
         lookup = Lookup(shared, self._scope_keys, above)
+        remover = Remover(shared, self._scope_keys)
         reader = Reader(shared, lookup)
         return Desk(
             shared=shared,
             lookup=lookup,
             reader=reader,
             selections=Selections(shared, reader),
-            writer=Writer(shared, self.scope, self._scope_keys, lookup.record_of),
+            writer=Writer(
+                shared,
+                self.scope,
+                self._scope_keys,
+                record_of=lookup.own_record_of,
+                is_live=lookup.is_live,
+                remover=remover,
+            ),
+            remover=remover,
         )
 
     @asynccontextmanager

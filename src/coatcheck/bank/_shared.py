@@ -1,7 +1,7 @@
 """What all scopes of one bank share: the store, its format and secret, kinds, clock, cache."""
 
 import secrets
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
 from threading import Lock
@@ -11,11 +11,14 @@ from ..content import Encoding, Items, dumps, loads
 from ..errors import StoreError, StoreFormatError, StoreUnavailableError
 from ..records import Glimpse, Kind, Limits
 from ..stores import (
+    MemoryStore,
     Store,
     SupportsBatch,
     SupportsCopy,
     SupportsCreate,
     SupportsExpiry,
+    SupportsGather,
+    SupportsPath,
     SupportsRange,
     SupportsStream,
     SupportsTtl,
@@ -27,6 +30,7 @@ from ._keys import FORMAT, SECRET, ScopeKeys, kind_key
 from ._running import Running
 from ._source import AwaitedPieces
 from ._stream import Stream
+from ._tally import Tally
 from ._threads import INLINE_BYTES, in_daemon_thread, work_on
 
 if TYPE_CHECKING:
@@ -85,6 +89,7 @@ class Shared:
         # Asked once: of a Protocol, isinstance takes longer than a small read.
         self._ranges = store if isinstance(store, SupportsRange) else None
         self._creates = store if isinstance(store, SupportsCreate) else None
+        self._gathers = store if isinstance(store, SupportsGather) else None
         self._streams = store if isinstance(store, SupportsStream) else None
         self._takes_files = store if isinstance(store, SupportsCopy) else None
         # Where each key stays, the order of the puts is enough. Where each goes with its time, an
@@ -102,6 +107,14 @@ class Shared:
         self._mark_tries = 0
         self._mark_failure: StoreError | None = None
         self._claimed: set[str] = set()
+        self.is_passing = isinstance(store, MemoryStore)
+        self.tallies: dict[str, Tally] = {}
+        """What scopes take that have a quota, by their segment; the store as a whole by ``""``."""
+        self.has_quota = self.limits.scope_bytes is not None or self.limits.store_bytes is not None
+        # Where a write costs little. To a store of objects each is a request that is paid for.
+        writes_lightly = isinstance(store, SupportsPath | SupportsExpiry)
+        self.touched: dict[str, int] | None = {} if self.has_quota and writes_lightly else None
+        """When artifacts were last noted as used, by key; None where that is not noted."""
 
     @property
     def databases(self) -> "Databases":
@@ -269,6 +282,10 @@ class Shared:
             return await self._ranges.get_range(key, start_byte, stop_byte)
         payload = await self.store.get(key)
         return None if payload is None else payload[start_byte:stop_byte]
+
+    async def gather(self, keys: Sequence[str]) -> list[bytes | None]:
+        """Return what is stored under keys, nothing where the store sends one after the other."""
+        return [] if self._gathers is None or not keys else await self._gathers.get_many(keys)
 
     async def put_payload(self, key: str, encoding: Encoding) -> bytes | None:
         """Write an encoded value; afterwards its index and digest are known.

@@ -1,8 +1,6 @@
 """Files that are written only to be read by a database: private, and soon gone."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -49,10 +47,14 @@ class Spool:
     def close(self) -> None:
         """Remove all that was written."""
         if self.folder is not None:
+            import shutil
+
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _new(self) -> Path:
         if self.folder is None:
+            import tempfile  # few need a file of their own
+
             self.folder = Path(tempfile.mkdtemp(prefix="coatcheck-"))
         self._count += 1
         return self.folder / str(self._count)

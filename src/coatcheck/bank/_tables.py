@@ -14,7 +14,7 @@ from ..content import (
     is_tabular_form,
     names_json,
     outline,
-    parse_rows,
+    parse_block,
     plain_rows,
     rows_span,
 )
@@ -235,7 +235,7 @@ class Tables:
                 continue
             piece = await self._reader.fetched(record, first, end)
             with damaged(record.artifact.pointer):
-                found += parse_rows(rows, piece, start, stop)
+                found += parse_block(rows, piece, block, block + 1)
         return found, len(found) == rows.count
 
     async def _path(self, record: Record, spool: Spool) -> str:

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
-from ..content import MEMORY_EXIT, WORKER, EngineError, SqlAnswer, SqlRows, dumps, loads
+from ..content import MEMORY_EXIT, WORKERS, EngineError, SqlAnswer, SqlRows, dumps, loads
 from ..errors import InvalidArgumentError
 
 _LENGTH = struct.Struct(">I")
@@ -27,9 +27,10 @@ _GRACE_SECONDS = 1.0
 """For a statement to notice that it was interrupted, before its process is ended."""
 _PIECE_BYTES = 1 << 20
 _BOOT = (
-    "import sys; from importlib.machinery import SourceFileLoader as Loader; "
-    "from types import ModuleType; sys.path += sys.argv[3:]; program = ModuleType('worker'); "
-    "Loader('worker', sys.argv[2]).exec_module(program); program.main()"
+    # A package of the program's own modules: the one that they are in would be imported whole.
+    "import sys; from types import ModuleType; sys.path += sys.argv[3:]; "
+    "program = sys.modules['program'] = ModuleType('program'); program.__path__ = [sys.argv[2]]; "
+    "from program._sql_worker import main; main()"
 )
 
 
@@ -42,7 +43,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-I", "-S", "-c", _BOOT, str(_IDLE_SECONDS), WORKER, *_folders()],
+            [sys.executable, "-I", "-S", "-c", _BOOT, str(_IDLE_SECONDS), WORKERS, *_folders()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -24,17 +24,19 @@ from ..stores import SupportsBatch
 from ._asked import Asked
 from ._ids import random_id
 from ._keys import ScopeKeys
+from ._quota import check_quota
 from ._record import Record, as_time
+from ._removal import Remover, entries_of
 from ._shared import Shared
 from ._stream import Stream
 from ._threads import to_end, work_on
+from ._tombstone import TOLD_NS, Tombstone
 
 _MOST_TRIES = 32
 _NO_RECORD = "ids that it calls taken hold no record"
 _ROWS_PREVIEW_CHARS = 120
 _NUMBERS_PREVIEW_CHARS = 40
 _NUMBERS = frozenset({"int", "float"})
-_TOMBSTONE_SECONDS = 7 * 24 * 3_600
 _SECOND_NS = 1_000_000_000
 
 
@@ -46,6 +48,8 @@ class Writer:
         scope: The plain name of the scope.
         keys: The keys of the scope.
         record_of: Looks an id up in the scope.
+        is_live: Whether an artifact's time has not passed, or a run holds it.
+        remover: Takes back what must not stand.
     """
 
     def __init__(
@@ -53,18 +57,24 @@ class Writer:
         shared: Shared,
         scope: str,
         keys: ScopeKeys,
+        *,
         record_of: Callable[[str], Awaitable[Record | None]],
+        is_live: Callable[[Record], Awaitable[bool]],
+        remover: Remover,
     ) -> None:
         self._shared = shared
         self._scope = scope
         self._keys = keys
         self._record_of = record_of
+        self._is_live = is_live
+        self._remover = remover
 
     async def write(self, encoding: Encoding, asked: Asked, key: str | None) -> tuple[Record, bool]:
         """Write an artifact, or find the one that the same key and value already gave.
 
         Returns the record, and whether this call wrote it.
         """
+        check_quota(self._shared, encoding.size_hint)  # at the least it takes so much
         await self._shared.mark(self._scope, self._keys, asked.ttl_ns)
         for _ in range(_MOST_TRIES):
             id_, known = await self._place(encoding, key)
@@ -133,16 +143,16 @@ class Writer:
         try:
             record = await self._record_of(id_)
         except DamagedRecordError:
-            await self.discard(id_)
+            await self._remover.discard(id_)
             return None
         if record is None:
             return None
         if (
-            not record.is_expired(self._shared.now_ns())
+            await self._is_live(record)
             and await self._shared.fetch(record.payload_key, 0, 1) is not None
         ):
             return record
-        await self.remove(record)
+        await self._remover.remove(record)
         return None
 
     async def _commit(self, id_: str, encoding: Encoding, asked: Asked) -> Record | None:
@@ -176,6 +186,7 @@ class Writer:
         """
         store = self._shared.store
         index = encoding.index
+        check_quota(self._shared, index.size_bytes)
         # Of bytes that are neither text nor rows only the head is looked at.
         is_blob = index.length_chars is None and index.rows is None
         work_bytes = 0 if is_blob else encoding.size_hint
@@ -187,7 +198,7 @@ class Writer:
         if not await self._shared.create(self._keys.record(id_), stored):
             return None
         try:
-            for entry in self._entries(record):
+            for entry in entries_of(self._shared, self._keys, record):
                 await store.put(entry, b"")
             stands = await store.get(self._keys.record(id_)) == stored
         except BaseException:
@@ -211,14 +222,14 @@ class Writer:
         tombstone for a week.
         """
         key = self._keys.record(record.artifact.id)
-        payloads = {key: stored, **dict.fromkeys(self._entries(record), b"")}
+        payloads = {key: stored, **dict.fromkeys(entries_of(self._shared, self._keys, record), b"")}
         ttl_seconds: dict[str, float] = {}
         if record.expires_ns is not None and self._shared.expires is not None:
             lives_seconds = (record.expires_ns - record.stored_ns) / _SECOND_NS
             ttl_seconds = dict.fromkeys((*payloads, record.payload_key), lives_seconds)
             gone = self._keys.gone(record.artifact.id)
-            payloads[gone] = record.tombstone()
-            ttl_seconds[gone] = lives_seconds + _TOMBSTONE_SECONDS
+            payloads[gone] = Tombstone.of(record, record.expires_ns).to_bytes()
+            ttl_seconds[gone] = lives_seconds + TOLD_NS / _SECOND_NS
         if payload is not None:
             payloads[record.payload_key] = payload
         return await store.put_many(payloads, ttl_seconds=ttl_seconds, unless=key)
@@ -234,57 +245,13 @@ class Writer:
             # with its payload: it must never name one that is gone.
             record = await self._record_of(id_)
             if record is not None and record.payload_key == payload_key:
-                await self.remove(record)
+                await self._remover.remove(record)
             else:
                 await self._shared.store.delete(payload_key)
 
     async def _take_back(self, record: Record) -> None:
         with suppress(StoreError):
-            await self.remove(record)
-
-    async def remove(self, record: Record) -> None:
-        """Remove an artifact: the reverse of its writing, so that no entry points at nothing.
-
-        What another writer put under the same id since `record` was read stays.
-        """
-        store, key = self._shared.store, self._keys.record(record.artifact.id)
-        entries = self._entries(record)[::-1]
-        if record.expires_ns is not None and self._shared.expires is not None:
-            entries.append(self._keys.gone(record.artifact.id))
-        for entry in entries:
-            await store.delete(entry)
-        # A store cannot delete on a condition. Between processes the gap is two calls wide.
-        async with self._shared.alone(key):
-            standing = await self._record_of(record.artifact.id)
-            is_ours = standing is not None and standing.payload_key == record.payload_key
-            if is_ours:
-                await store.delete(key)
-        if is_ours:
-            # Again: its writer may have listed it meanwhile, and found the record still there.
-            for entry in entries:
-                await store.delete(entry)
-        await store.delete(record.payload_key)
-        self._shared.cache.drop(key)
-        self._shared.cache.drop(record.payload_key)
-
-    async def discard(self, id_: str) -> bool:
-        """Remove a record that cannot be read; return whether one was there.
-
-        What it named is unknown: its payload and entries stay, and nobody sees them.
-        """
-        key = self._keys.record(id_)
-        is_there = await self._shared.store.get(key) is not None
-        await self._shared.store.delete(key)
-        self._shared.cache.drop(key)
-        return is_there
-
-    def _entries(self, record: Record) -> list[str]:
-        """Return the keys of its listing and, where it has one, its name."""
-        artifact, stored_ns = record.artifact, record.stored_ns
-        entries = [self._keys.listing(stored_ns, artifact.id, artifact.size_bytes)]
-        if artifact.name is not None:
-            entries.append(self._keys.name(artifact.name, stored_ns, artifact.id))
-        return entries
+            await self._remover.remove(record)
 
     def _record(
         self, id_: str, payload_key: str, encoding: Encoding | StreamEncoding, asked: Asked

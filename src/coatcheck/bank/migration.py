@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,25 +12,25 @@ from xxhash import xxh3_128
 from ..content import digest_of
 from ..errors import DamagedPayloadError, DamagedRecordError, StoreError
 from ..records import Kind, Limits, Pointer, is_id
-from ..stores import Store, SupportsStream, SupportsTtl
-from ._keys import SECRET, ScopeKeys, is_segment
-from ._record import Record, as_time
+from ..stores import Store, SupportsExpiry, SupportsStream, SupportsTtl
+from ._keys import SECRET, ScopeKeys
+from ._record import Grant, Record, as_time, own_record
+from ._removal import entries_of
+from ._scopes import UnknownScopeError
+from ._scopes import scopes as scopes_of
 from ._shared import Shared
+from ._tombstone import TOLD_NS, Tombstone
 
 if TYPE_CHECKING:
     from anyio.abc import ObjectReceiveStream
+
+__all__ = ["Migrated", "UnknownScopeError", "migrate"]
 
 _AT_ONCE = 8
 _WHOLE_BYTES = 4 * 1024 * 1024
 """Up to this size a payload is held in memory; a longer one passes in windows of it."""
 _SECOND_NS = 1_000_000_000
 _KINDS = "store/kinds/"
-_SCOPES = "store/scopes/"
-_TOMBSTONE_SECONDS = 7 * 24 * 3_600
-
-
-class UnknownScopeError(LookupError):
-    """A store has no scope of this name: nothing was ever put into it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,7 +100,7 @@ async def migrate(
     await from_store.check_format()
     to_store = _shared(target, [kind async for kind in _kinds(source)], clock)
     await to_store.check_format()
-    scopes = {name: keys async for name, keys in _scopes(source)}
+    scopes = {name: keys async for name, keys in scopes_of(source)}
     if scope is not None:
         if scope not in scopes:
             raise UnknownScopeError("the source has no such scope")
@@ -160,6 +161,22 @@ class _Migration:
                 stored = await self._source.store.get(key)
                 if stored is not None:
                     await self._target.create(key, stored)
+        if self._target.expires is not None:
+            await self._keep_grants(keys, self._target.expires)
+
+    async def _keep_grants(self, keys: ScopeKeys, target: SupportsExpiry) -> None:
+        """Let grants stay for as long as what they open."""
+        async for key in self._source.store.keys(keys.grant("")):
+            stored, id_ = await self._source.store.get(key), key.rpartition("/")[2]
+            grant = None if stored is None or not is_id(id_) else Grant.from_bytes(stored)
+            lies = None if grant is None else await self._source.store.get(grant.owner.record(id_))
+            if grant is None or lies is None:
+                continue
+            with suppress(DamagedRecordError):
+                expires_ns = self._relived(own_record(lies, id_, grant.owner)).expires_ns
+                if expires_ns is not None:
+                    lives_ns = max(expires_ns - self._target.now_ns(), 0) + TOLD_NS
+                    await target.keep([key], lives_ns / _SECOND_NS)
 
     def _fail(self, failure: Exception, cancel: Callable[[], object]) -> None:
         # The first one counts. A group of them would hide what it was.
@@ -191,7 +208,7 @@ class _Migration:
         if stored is None:  # no record of ours, or deleted meanwhile
             return
         try:
-            record = _own_record(stored, id_, keys)
+            record = own_record(stored, id_, keys)
             if record.is_expired(self._source.now_ns()):
                 self.done.expired += 1
                 return
@@ -240,7 +257,7 @@ class _Migration:
         if stored is None:
             return None
         try:
-            return _own_record(stored, id_, keys)
+            return own_record(stored, id_, keys)
         except DamagedRecordError:
             await self._target.store.delete(key)
             return None
@@ -297,9 +314,7 @@ class _Migration:
         """Write payload, record, listing and name in this order, or at once where that is safer."""
         target, artifact = self._target, record.artifact
         key, stored = keys.record(artifact.id), record.to_bytes()
-        entries = [keys.listing(record.stored_ns, artifact.id, artifact.size_bytes)]
-        if artifact.name is not None:
-            entries.append(keys.name(artifact.name, record.stored_ns, artifact.id))
+        entries = entries_of(target, keys, record)
         if target.batches is None:
             if payload is not None:
                 await target.store.put(record.payload_key, payload)
@@ -312,8 +327,9 @@ class _Migration:
         if record.expires_ns is not None and target.expires is not None:
             lives_seconds = max((record.expires_ns - target.now_ns()) / _SECOND_NS, 0.001)
             ttl_seconds = dict.fromkeys((*payloads, record.payload_key), lives_seconds)
-            payloads[keys.gone(artifact.id)] = record.tombstone()
-            ttl_seconds[keys.gone(artifact.id)] = lives_seconds + _TOMBSTONE_SECONDS
+            tombstone = Tombstone.of(record, record.expires_ns)
+            payloads[keys.gone(artifact.id)] = tombstone.to_bytes()
+            ttl_seconds[keys.gone(artifact.id)] = lives_seconds + TOLD_NS / _SECOND_NS
         if payload is not None:
             payloads[record.payload_key] = payload
         await target.batches.put_many(payloads, ttl_seconds=ttl_seconds)
@@ -332,22 +348,3 @@ async def _kinds(store: Store) -> AsyncGenerator[Kind, None]:
         name = await store.get(key)
         if name:
             yield Kind(name.decode(), prefix=key.removeprefix(_KINDS))
-
-
-async def _scopes(store: Store) -> AsyncGenerator[tuple[str, ScopeKeys], None]:
-    async for key in store.keys(_SCOPES):
-        segment, name = key.removeprefix(_SCOPES), await store.get(key)
-        if name is not None and is_segment(segment):
-            yield name.decode("utf-8", "surrogatepass"), ScopeKeys(segment)
-
-
-def _own_record(stored: bytes, id_: str, keys: ScopeKeys) -> Record:
-    """Return a stored record.
-
-    Raises:
-        DamagedRecordError: It is not as it was written, or not of this artifact and scope.
-    """
-    record = Record.from_bytes(stored, str(Pointer(id_)))
-    if record.artifact.id != id_ or not keys.is_payload_of(id_, record.payload_key):
-        raise DamagedRecordError(str(Pointer(id_)))
-    return record

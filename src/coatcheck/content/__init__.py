@@ -12,10 +12,11 @@ from ._jmespath import compile_jmespath
 from ._json import dumps, has_surrogates, loads
 from ._json_pieces import PieceWriter, TooLargeError
 from ._jsonpath import compile_jsonpath
+from ._misspelt import misspelt
 from ._outline import index_outline, outline
 from ._own import own
 from ._page import PagePlan, plan_page
-from ._parsed import is_parsed_as, parse_payload, parse_rows, rows_span, tree_bytes
+from ._parsed import is_parsed_as, parse_block, parse_payload, parse_rows, rows_span, tree_bytes
 from ._partial import MissingRangeError, PartialPayload
 from ._pick import nothing_at, pick, slice_rows
 from ._preview import head_chars, preview, shown_preview, visible
@@ -23,7 +24,7 @@ from ._row_paths import EachRow, pick_of_row, single_row
 from ._search import search_for
 from ._section import PieceIndexer, Section, chars_section, lines_section, section_page
 from ._selector import Selector, parse_selector
-from ._sql_engine import MEMORY_EXIT, WORKER, EngineError, SqlAnswer, SqlEngine, SqlRows, sql_name
+from ._sql_engine import MEMORY_EXIT, WORKERS, EngineError, SqlAnswer, SqlEngine, SqlRows, sql_name
 from ._stream import PIECE_BYTES, Items, StreamEncoding
 from ._tabular import is_tabular, is_tabular_form, plain_rows, text_bound
 from ._tokens import clip_tokens, estimate_tokens
@@ -31,7 +32,7 @@ from ._tokens import clip_tokens, estimate_tokens
 __all__ = [
     "MEMORY_EXIT",
     "PIECE_BYTES",
-    "WORKER",
+    "WORKERS",
     "Budget",
     "EachRow",
     "Encoding",
@@ -77,11 +78,13 @@ __all__ = [
     "is_tabular_form",
     "lines_section",
     "loads",
+    "misspelt",
     "names_json",
     "names_text",
     "nothing_at",
     "outline",
     "own",
+    "parse_block",
     "parse_payload",
     "parse_rows",
     "parse_selector",

@@ -164,6 +164,8 @@ def _header(array: Foreign) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
+    """What stands before the items of an `.npy` payload."""
+
     dtype: Foreign
     shape: tuple[int, ...]
     is_fortran: bool

@@ -91,7 +91,7 @@ class Budget:
     def refuse_time(self) -> NoReturn:
         """Say that the time is over."""
         name = "JSONPath" if self.language == "jsonpath" else "JMESPath"
-        raise DeadlineError(f"The {name} query", self.seconds)
+        raise DeadlineError(f"The {name} query", self.seconds, _TOO_MUCH_HINT)
 
     def refuse_size(self) -> NoReturn:
         """Say that the values are too many."""

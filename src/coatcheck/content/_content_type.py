@@ -44,7 +44,13 @@ _EXTENSIONS = {
     "video/mp4": "mp4",
 }
 
-# What the table above does not say already. Source code and settings are plain text.
+_PLAIN_TEXT = (
+    "bash c cfg conf cpp css diff err go h hpp ini java js kt log lua out patch php pl "
+    "py r rb rs rst scala sh sql swift tex text ts tsx vue"
+)
+"""Source code and settings."""
+
+# What the table above does not say already.
 _TYPES = {
     "feather": "application/vnd.apache.arrow.file",
     "geojson": "application/geo+json",
@@ -56,14 +62,7 @@ _TYPES = {
     "toml": "application/toml",
     "xml": "application/xml",
     "yml": "application/yaml",
-    **dict.fromkeys(
-        re.findall(
-            r"\w+",
-            "bash c cfg conf cpp css diff err go h hpp ini java js kt log lua out patch php pl "
-            "py r rb rs rst scala sh sql swift tex text ts tsx vue",
-        ),
-        "text/plain",
-    ),
+    **dict.fromkeys(_PLAIN_TEXT.split(), "text/plain"),
 }
 
 _TEXT_TYPES = frozenset(
@@ -87,17 +86,18 @@ _TEXT_TYPES = frozenset(
 )
 
 _BEGINNINGS = {
-    "application/gzip": re.compile(rb"\x1f\x8b"),
-    "application/pdf": re.compile(rb"%PDF-"),
-    "application/vnd.apache.arrow.file": re.compile(rb"ARROW1"),
-    "application/vnd.apache.parquet": re.compile(rb"PAR1"),
-    "application/x-npy": re.compile(rb"\x93NUMPY"),
-    "application/zip": re.compile(rb"PK(?:\x03\x04|\x05\x06)"),
-    "image/gif": re.compile(rb"GIF8[79]a"),
-    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
-    "image/webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
+    "application/gzip": rb"\x1f\x8b",
+    "application/pdf": rb"%PDF-",
+    "application/vnd.apache.arrow.file": rb"ARROW1",
+    "application/vnd.apache.parquet": rb"PAR1",
+    "application/x-npy": rb"\x93NUMPY",
+    "application/zip": rb"PK(?:\x03\x04|\x05\x06)",
+    "image/gif": rb"GIF8[79]a",
+    "image/jpeg": rb"\xff\xd8\xff",
+    "image/png": rb"\x89PNG\r\n\x1a\n",
+    "image/webp": rb"RIFF.{4}WEBP",
 }
+"""Patterns, compiled by who needs one: that would take as long as some imports."""
 
 _JSON_STARTS = re.compile(rb'[ \t\n\r]*(?:[\[{"\d-]|true|false|null)')
 
@@ -161,7 +161,7 @@ def check_content_type(content_type: str, head: bytes, *, is_text: bool, is_whol
             an image, archive or table that does not begin as one.
     """
     beginning = _BEGINNINGS.get(media_type(content_type))
-    if beginning is not None and not beginning.match(head):
+    if beginning is not None and not re.match(beginning, head, re.DOTALL):
         raise _refused(content_type, "it does not begin as one")
     if not is_text and names_text(content_type) and not starts_as_utf8(head, is_whole=is_whole):
         raise _refused(content_type, "it is not UTF-8")

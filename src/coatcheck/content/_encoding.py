@@ -220,7 +220,7 @@ class Encoding:
         for start in range(0, len(payload), _PIECE_BYTES):
             yield payload[start : start + _PIECE_BYTES]
 
-    def _blocks(self) -> Iterator[tuple[bytes, int]]:
+    def _blocks(self) -> Iterator[tuple[bytes | memoryview, int]]:
         if isinstance(self._payload, bytes):
             yield from split_blocks(self._payload)
             return

@@ -14,6 +14,8 @@ class JmesPath:
     """An expression that was read and checked. It can be run any number of times, by any thread."""
 
     expression: str
+    names: tuple[str, ...]
+    """Keys that it asks for, each once."""
     _search: Callable[[object, Budget], object] = field(repr=False)
     _may_repeat: bool = field(repr=False)
 
@@ -58,11 +60,12 @@ def compile_jmespath(expression: str) -> JmesPath:
     >>> compile_jmespath("[?price > `9`].id").search(rows, Budget())
     [2]
     """
-    from ._jmespath_parser import parse_jmespath
+    from ._jmespath_parser import names_in, parse_jmespath
     from ._jmespath_steps import compile_tree
 
     try:
-        search, may_repeat = compile_tree(parse_jmespath(expression))
+        tree = parse_jmespath(expression)
+        search, may_repeat = compile_tree(tree)
     except RecursionError:
         raise InvalidQueryError("jmespath", "it nests too deeply", _HINT) from None
-    return JmesPath(expression, search, may_repeat)
+    return JmesPath(expression, names_in(tree), search, may_repeat)

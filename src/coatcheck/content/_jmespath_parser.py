@@ -1,6 +1,7 @@
 """JMESPath, read from its text by `jmespath`: without its warnings, its cache, its long errors."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from jmespath import exceptions, lexer, parser
@@ -38,6 +39,27 @@ def parse_jmespath(text: str) -> dict[str, Any]:
         raise _wrong(error.message, text, error.lexer_position) from None
     except exceptions.ParseError as error:
         raise _wrong(error.msg, text, error.lex_position) from None
+
+
+def names_in(tree: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys that an expression asks for and does not make itself, each once.
+
+    >>> names_in(parse_jmespath("items[?price > `9`].{id: id, cost: price} | [].cost"))
+    ('items', 'id', 'price')
+    """
+    asked: dict[str, None] = {}
+    made: set[str] = set()
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node["type"] == "field":
+            asked[node["value"]] = None
+        # One that is made of its own kind, {id: id}, is asked for too.
+        elif node["type"] == "key_val_pair" and node["children"][0].get("value") != node["value"]:
+            made.add(node["value"])
+        # Of a slice they are numbers.
+        waiting += [each for each in reversed(node["children"]) if isinstance(each, dict)]
+    return tuple(name for name in asked if name not in made)
 
 
 # The package has no type hints.

@@ -16,6 +16,8 @@ class JsonPath:
     expression: str
     is_singular: bool
     """Whether it is of names and indices alone, and so names one place in any value."""
+    names: tuple[str, ...]
+    """Keys that it asks for, each once."""
     _search: Callable[[object, Budget], list[object]] = field(repr=False)
     _may_repeat: bool = field(repr=False)
 
@@ -63,9 +65,12 @@ def compile_jsonpath(expression: str) -> JsonPath:
     """
     from ._jsonpath_parser import parse_jsonpath
     from ._jsonpath_steps import compile_search, may_repeat
+    from ._jsonpath_syntax import names_in
 
     try:
         query = parse_jsonpath(expression)
-        return JsonPath(expression, query.is_singular, compile_search(query), may_repeat(query))
+        search, repeats = compile_search(query), may_repeat(query)
+        names = tuple(dict.fromkeys(names_in(query)))
+        return JsonPath(expression, query.is_singular, names, search, repeats)
     except RecursionError:  # as in `find`
         raise InvalidQueryError("jsonpath", "it nests too deeply", _HINT) from None

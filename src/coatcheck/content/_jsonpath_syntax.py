@@ -1,5 +1,6 @@
 """The records that a JSONPath query is read into, and what its functions take and give."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -114,3 +115,24 @@ class AnyOf:
 Operand: TypeAlias = Literal | Query | Call
 Condition: TypeAlias = AnyOf | AllOf | Not | Comparison | Query | Call
 """A query holds where it finds anything."""
+
+
+def names_in(part: Query | Condition | Operand) -> Iterator[str]:
+    """Yield the keys that a query asks for, those in its conditions too."""
+    parts: tuple[Condition | Operand, ...] = ()
+    if isinstance(part, Query):
+        for selector in (each for segment in part.segments for each in segment.selectors):
+            if isinstance(selector, str):
+                yield selector
+            elif isinstance(selector, Filter):
+                yield from names_in(selector.condition)
+    elif isinstance(part, Call):
+        parts = part.arguments
+    elif isinstance(part, Comparison):
+        parts = (part.left, part.right)
+    elif isinstance(part, AllOf | AnyOf):
+        parts = part.conditions
+    elif isinstance(part, Not):
+        parts = (part.condition,)
+    for each in parts:
+        yield from names_in(each)

@@ -27,7 +27,9 @@ _DATA = re.compile(
 )
 _SHOWN_DATA_CHARS = 40
 # What would end a line, hide or reorder what stands around it, or end the quotation.
-_UNQUOTABLE = re.compile("[`\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_UNQUOTABLE = re.compile(
+    "[`\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 # stringzilla ships no type hints.

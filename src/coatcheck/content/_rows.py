@@ -88,13 +88,13 @@ class RowScanner:
         self.columns: tuple[str, ...] = ()
         self._count = 0
         self._starts = array("Q")
-        self._pieces: list[bytes] = []
+        self._pieces: list[bytes | memoryview] = []
         self._held = 0
         self._enough = 0
         self._byte = 0
         self._failed = False
 
-    def feed(self, piece: bytes) -> None:
+    def feed(self, piece: bytes | memoryview) -> None:
         """Look at the next bytes of the payload."""
         if self._failed:
             return

@@ -167,11 +167,11 @@ class PieceIndexer:
 
     def add(self, piece: bytes) -> None:
         """Count the next bytes."""
-        text, start = self._rest + piece, 0
+        text, start = memoryview(self._rest + piece), 0
         while (stop := skip_chars(text, BLOCK_CHARS, start)) < len(text):
             self._builder.add(text[start:stop], BLOCK_CHARS)
             start = stop
-        self._rest = text[start:]
+        self._rest = bytes(text[start:])
 
     def index(self) -> Index:
         """Return the index of all that was added."""

@@ -5,8 +5,8 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Protocol, TypeAlias
 
-WORKER = str(Path(__file__).with_name("_sql_worker.py"))
-"""The program that runs a database."""
+WORKERS = str(Path(__file__).parent)
+"""Where the program lies that runs a database: `_sql_worker`, and what it imports."""
 MEMORY_EXIT = 77
 """What it ends with when it has taken more memory than it may."""
 

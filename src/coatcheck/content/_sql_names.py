@@ -126,7 +126,11 @@ def shown_columns(names: Sequence[str]) -> str:
 
 
 def _quoted(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else f'"{name}"'
+    if name.isidentifier() and name.isascii():
+        return name
+    # It is of a payload: nothing in it may end the quotation, or the line.
+    shown_name = (char if char.isprintable() else repr(char)[1:-1] for char in name)
+    return '"' + "".join(shown_name).replace('"', '""') + '"'
 
 
 def _clean(key: str) -> str:

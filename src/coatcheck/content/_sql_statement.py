@@ -283,11 +283,7 @@ class _Reading:
             reason = f"{shown('.'.join(_path(node)))} is no function that may be called"
             raise refused(reason, "Write the name of a function alone, without a schema.")
         if sql_name(name) not in allowed and sql_name(name) not in FUNCTIONS:
-            raise refused(
-                f"the function {shown(name)} may not be called",
-                "Functions that compute from their arguments may; those that read settings, "
-                "files or state may not.",
-            )
+            raise _no_function(name)
         if sql_name(name) not in JSON_FUNCTIONS:
             self._scalar(_arguments(node))
 
@@ -306,6 +302,18 @@ class _Reading:
                 node = cast("_Node", operand)
                 names = cast("list[str]", node.get("column_names") or [])
                 self.scalars.update(names if node.get("class") == "COLUMN_REF" else ())
+
+
+def _no_function(name: str) -> InvalidQueryError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(sql_name(name), FUNCTIONS, n=2, cutoff=0.75)
+    meant = f"Is {' or '.join(map(repr, close))} meant? " if close else ""
+    return refused(
+        f"the function {shown(name)} is unknown, or may not be called",
+        f"{meant}Functions that compute from their arguments may be called; those that read "
+        "settings, files or state may not.",
+    )
 
 
 def _arguments(node: _Node) -> list[object]:

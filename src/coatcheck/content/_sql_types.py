@@ -6,7 +6,7 @@ several kinds, objects with a great many keys, numbers that no type of these wou
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -73,8 +73,8 @@ class Loaded:
         return f"CREATE TEMP VIEW {quoted(name)} AS SELECT {shown} FROM {table}"
 
 
-def expected(values: Iterable[object]) -> str:
-    """Return the type that a column seems to have by some of its values.
+def expected(values: Sequence[object]) -> str:
+    """Return the type that a column seems to have by some of its values, and has if they are all.
 
     >>> expected(["a", None]), expected([1, 2]), expected([1, 2.5]), expected(["12"])
     ('text', 'int', 'float', 'json')
@@ -87,7 +87,10 @@ def expected(values: Iterable[object]) -> str:
         return "bool"
     if kinds == {int}:
         return "int"
-    return "float" if kinds and kinds <= {int, float} else "json"
+    if not kinds or not kinds <= {int, float}:
+        return "json"
+    numbers = cast("list[float]", [value for value in values if value is not None])
+    return "json" if any(abs(number) >= _EXACT_FLOAT for number in numbers) else "float"
 
 
 def read_as(kind: str) -> str:

@@ -334,13 +334,13 @@ class _Blocks:
             self._cut()
 
     def _cut(self) -> None:
-        text = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        text = memoryview(self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces))
         start = 0
         # A block ends where the next character starts; until that is seen, it may go on.
         while (stop := skip_chars(text, BLOCK_CHARS, start)) < len(text):
             self._builder.add(text[start:stop], BLOCK_CHARS)
             start = stop
-        self._pieces = [text[start:]]
+        self._pieces = [bytes(text[start:])]
         self._waiting_bytes = len(text) - start
 
     def index(self, rows: Rows | None) -> Index:

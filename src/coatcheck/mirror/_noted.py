@@ -26,7 +26,14 @@ def noted(
 
     def note_failure(args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
         pointers = pointers_in((*args, *kwargs.values()))
-        journal.note(verb=TOOL, tool=tool, scope=bank.scope, pointers_in=pointers, is_error=True)
+        journal.note(
+            verb=TOOL,
+            tool=tool,
+            scope=bank.scope,
+            run=bank.current_run,
+            pointers_in=pointers,
+            is_error=True,
+        )
 
     async def waiting(
         shown: Awaitable[object], args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -81,6 +88,7 @@ def note_result(
         verb=TOOL,
         tool=tool,
         scope=bank.scope,
+        run=bank.current_run,
         pointers_in=pointers_in(given),
         pointers_out=pointers_out,
         size_bytes=size_bytes,

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from heapq import nsmallest
 from pathlib import Path
 
 from ._draft import Draft, place_empty, sweep
@@ -20,6 +21,10 @@ from ._thread import in_own_thread, in_thread
 _INLINE_READ_BYTES = 4 * 1024 * 1024
 _INLINE_WRITE_BYTES = 1024 * 1024
 _INLINE_NAMES = 2_000
+_INLINE_FOLDER_BYTES = 160 * 1024
+"""Of a folder itself, where its file system says so: that of more names than may be read inline."""
+_FIRST_NAMES = 128
+"""Found in a long listing without sorting all of it, as most readers want its beginning."""
 
 _CALL_BYTES = 1 << 30
 """Most that is read by one call of the system; none takes 2 GiB."""
@@ -42,7 +47,8 @@ class FileStore:
         clock: Seconds since the epoch, to tell the age of files.
 
     Raises:
-        ValueError: From every method: the key is none. No file is opened then.
+        ValueError: From the constructor: the path has a NUL in it. From every method: the key is
+            none. No file is opened then.
     """
 
     def __init__(
@@ -52,7 +58,10 @@ class FileStore:
         durable: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._folders = Folders(Path(root).absolute(), durable=durable)
+        folder = Path(root).absolute()
+        if "\0" in str(folder):
+            raise ValueError("a folder's path has no NUL in it")
+        self._folders = Folders(folder, durable=durable)
         self._clock = clock
         self._swept = False
 
@@ -72,6 +81,13 @@ class FileStore:
     async def get(self, key: str) -> bytes | None:
         return await self._get(key, 0, sys.maxsize)
 
+    async def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        read = partial(self._read_many, [split_key(key) for key in keys])
+        try:
+            return read(_INLINE_READ_BYTES)
+        except _TooLargeError:
+            return await in_thread(partial(read, sys.maxsize))
+
     async def get_range(self, key: str, start_byte: int, stop_byte: int) -> bytes | None:
         """As the Protocol says.
 
@@ -90,6 +106,14 @@ class FileStore:
             with find_file(name, folder) as file:
                 return None if file is None else self._folders.root.joinpath(*segments)
 
+    async def age_seconds(self, key: str) -> float | None:
+        *parents, name = split_key(key)
+        with unavailable, self._folders.find(parents) as folder:
+            if folder is None:
+                return None
+            with find_file(name, folder) as file:
+                return None if file is None else self._clock() - os.fstat(file).st_mtime
+
     async def delete(self, key: str) -> None:
         *parents, name = split_key(key)
         with unavailable, self._folders.find(parents) as folder:
@@ -99,11 +123,18 @@ class FileStore:
 
     async def keys(self, folder: str) -> AsyncIterator[str]:
         segments = split_folder(folder)
-        names = self._list(segments, _INLINE_NAMES)
-        if names is None:
-            names = await in_thread(partial(self._list, segments, sys.maxsize))
-        for name in names or ():
-            # Looked at one by one: of a long listing most readers want the beginning.
+        first: list[str] = []
+        found = self._list(segments, _INLINE_NAMES)
+        if found is not None:
+            names = sorted(found)
+        else:
+            first, names = await in_thread(partial(self._list_long, segments))
+            for name in first:
+                if is_key(key := folder + name):
+                    yield key
+            await in_thread(names.sort)
+        for name in itertools.islice(names, len(first), None):
+            # Looked at one by one, for the same reason.
             if is_key(key := folder + name):
                 yield key
 
@@ -160,36 +191,54 @@ class FileStore:
     def _read(self, segments: Sequence[str], start: int, stop: int, most: int) -> bytes | None:
         *parents, name = segments
         with unavailable, self._folders.find(parents) as folder:
-            if folder is None:
-                return None
-            with find_file(name, folder) as file:
-                if file is None:
-                    return None
-                stop = min(stop, os.fstat(file).st_size)
-                start = min(start, stop)
-                if stop - start > most:
-                    raise _TooLargeError
-                return _pread(file, start, stop)
+            return None if folder is None else _read_file(name, folder, start, stop, most)
+
+    def _read_many(self, paths: Iterable[Sequence[str]], most: int) -> list[bytes | None]:
+        found: list[bytes | None] = []
+        for parents, inside in itertools.groupby(paths, key=lambda segments: segments[:-1]):
+            with unavailable, self._folders.find(parents) as folder:
+                for *_, name in inside:
+                    payload: bytes | None = None
+                    if folder is not None:
+                        payload = _read_file(name, folder, 0, sys.maxsize, most)
+                    most -= len(payload or b"")
+                    found.append(payload)
+        return found
 
     def _list(self, segments: Sequence[str], most: int) -> list[str] | None:
-        """Return the sorted names of files in a folder, None where it holds more than `most`."""
+        """Return the names of files in a folder, None where it holds more than `most`."""
         with unavailable, self._folders.find(segments) as opened:
             if opened is None:
                 return []
+            if most < sys.maxsize and os.fstat(opened).st_size > _INLINE_FOLDER_BYTES:
+                return None
             with os.scandir(opened) as entries:
                 names = [
                     entry.name
                     for entry in itertools.islice(entries, most)
                     if entry.is_file(follow_symlinks=False)
                 ]
-                if next(entries, None) is not None:
-                    return None
-        names.sort()
-        return names
+                return None if next(entries, None) is not None else names
+
+    def _list_long(self, segments: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the first names of a folder, in order, and all of them."""
+        names = self._list(segments, sys.maxsize) or []
+        return nsmallest(_FIRST_NAMES, names), names
 
 
 class _TooLargeError(Exception):
     """The window is too large to be read on the loop."""
+
+
+def _read_file(name: str, folder: int, start: int, stop: int, most: int) -> bytes | None:
+    with find_file(name, folder) as file:
+        if file is None:
+            return None
+        stop = min(stop, os.fstat(file).st_size)
+        start = min(start, stop)
+        if stop - start > most:
+            raise _TooLargeError
+        return _pread(file, start, stop)
 
 
 def _pread(file: int, start: int, stop: int) -> bytes:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -34,6 +34,7 @@ _WINDOW_BYTES = 1024 * 1024
 _LARGEST_BYTES = 2**50
 """No service takes an object as large, nor all of them a range that ends further on."""
 _PAGE_KEYS = 1_000
+_MOST_AT_ONCE = 16
 _PROBE = "store/format"
 """Asked for to see whether the service answers, there or not."""
 _UNSORTED_BUCKET = "--x-s3"
@@ -63,7 +64,7 @@ class ObjectStore:
         lists_in_order: Whether the service lists keys in ascending order, so that a large folder
             need not be held to be sorted. None is what is known: all do but ``file:`` and the
             directory buckets of S3. Where it turns out to be wrong, that is an outage once.
-        clock: Seconds since the epoch, to tell the age of files in ``file:``.
+        clock: Seconds since the epoch, to tell the age of objects.
 
     Raises:
         ImportError: obstore is not installed.
@@ -90,6 +91,7 @@ class ObjectStore:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._address = Address.parse(address)
+        self._clock = clock
         self._form: LocalForm | None = None
         if self._address.scheme == "file":
             self._form = LocalForm(Path(self._address.place).expanduser().absolute(), clock)
@@ -136,6 +138,28 @@ class ObjectStore:
         except AbsentError:
             return None
 
+    async def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        import asyncio
+
+        for key in keys:
+            split_key(key)
+        found: list[bytes | None] = [None] * len(keys)
+        waiting = iter(enumerate(keys))
+
+        async def work() -> None:
+            for place, key in waiting:
+                found[place] = await self.get(key)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(len(keys), _MOST_AT_ONCE)):
+                    group.create_task(work())
+        except ExceptionGroup as failures:  # one outage, met by several requests
+            failure = failures.exceptions[0]
+        else:
+            return found
+        raise failure
+
     async def get_range(self, key: str, start_byte: int, stop_byte: int) -> bytes | None:
         """As the Protocol says.
 
@@ -163,6 +187,16 @@ class ObjectStore:
             return None
         except PastTheEndError:
             return b""
+
+    async def age_seconds(self, key: str) -> float | None:
+        import obstore
+
+        path = self._path(key)
+        try:
+            head = await self._ask(partial(obstore.head, self._use().quick, path))
+        except AbsentError:
+            return None
+        return self._clock() - head["last_modified"].timestamp()
 
     async def delete(self, key: str) -> None:
         import obstore

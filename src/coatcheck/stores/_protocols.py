@@ -1,6 +1,6 @@
 """What a store promises, and what only some can do. Nothing here moves a byte."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -48,6 +48,18 @@ class SupportsRange(Protocol):
 
         Raises:
             ValueError: `start_byte` is negative or past `stop_byte`.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsGather(Protocol):
+    """A store that sends many small payloads sooner than one after the other."""
+
+    async def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """Return the whole payload of each of `keys`, in their order, None where nothing is stored.
+
+        Each is as of some moment of this call, not all of the same one. All are held at once.
         """
         ...
 
@@ -147,6 +159,15 @@ class SupportsBatch(Protocol):
             ValueError: A time is not more than 0.
             StoreUnavailableError: A key whose time was to begin anew is not there.
         """
+        ...
+
+
+@runtime_checkable
+class SupportsAge(Protocol):
+    """A store that knows when it was given a payload."""
+
+    async def age_seconds(self, key: str) -> float | None:
+        """Return how long ago the payload was written, None where no key is."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
@@ -22,6 +22,7 @@ _TTL_SECONDS = 24 * 3_600.0
 _PART_BYTES = 2 * 1024 * 1024
 _LARGEST_VALUE_BYTES = 512 * 1024 * 1024
 _FIRST_PAGE, _LATER_PAGES = 128, 1_024
+_MOST_AT_ONCE = 128
 _FARTHEST_BYTE = 1 << 60
 _MOST_TRIES = 32
 _FACT = re.compile(rb"^(\w+):(\d+)\r?$", re.MULTILINE)
@@ -167,6 +168,17 @@ class RedisStore:
         split_key(key)
         name = self._places.name(key)
         return await self._read(name, ("GET", name), 0, _FARTHEST_BYTE)
+
+    async def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        for key in keys:
+            split_key(key)
+        found: list[bytes | None] = []
+        for start in range(0, len(keys), _MOST_AT_ONCE):
+            some = keys[start : start + _MOST_AT_ONCE]
+            answers = await self._pools.ask(*(("GET", self._places.name(key)) for key in some))
+            for key, answer in zip(some, answers, strict=True):
+                found.append(await self.get(key) if answer is WRONG_TYPE else answer)
+        return found
 
     async def get_range(self, key: str, start_byte: int, stop_byte: int) -> bytes | None:
         """As the Protocol says.

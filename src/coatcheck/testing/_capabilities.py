@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from ..stores import (
     Store,
+    SupportsAge,
     SupportsCopy,
     SupportsCreate,
+    SupportsGather,
     SupportsRange,
     SupportsStream,
 )
@@ -42,6 +44,20 @@ class CapabilitySuite(LastingSuite):
         """Return the store where it has this capability."""
         if not isinstance(store, SupportsStream):
             pytest.skip("this store has no put_stream")
+        return store
+
+    @pytest.fixture
+    def gathering(self, store: Store) -> SupportsGather:
+        """Return the store where it has this capability."""
+        if not isinstance(store, SupportsGather):
+            pytest.skip("this store has no get_many")
+        return store
+
+    @pytest.fixture
+    def ageing(self, store: Store) -> SupportsAge:
+        """Return the store where it has this capability."""
+        if not isinstance(store, SupportsAge):
+            pytest.skip("this store has no age_seconds")
         return store
 
     @pytest.fixture
@@ -157,6 +173,41 @@ class CapabilitySuite(LastingSuite):
                 group.start_soon(streaming.put_stream, f"a/{number}", waiting(number))
 
         assert await store.get("a/7") == b"7!"
+
+    async def test_many_keys_are_read_in_the_order_asked_for_and_missing_ones_are_none(
+        self, store: Store, gathering: SupportsGather
+    ) -> None:
+        payloads = {f"s/a/records/{number}": b"%d" % number for number in range(150)}
+        for key, payload in payloads.items():
+            await store.put(key, payload)
+        await store.put("a/large", LARGE)
+        await store.put("a/b/empty", b"")
+        asked = ["a/large", *reversed(payloads), "a/none", "c/none", "a", "a/b/empty", "a/large"]
+
+        found = await gathering.get_many(asked)
+
+        assert are_equal(found[0], LARGE)
+        assert are_equal(found[-1], LARGE)
+        assert found[1:151] == list(reversed(payloads.values()))
+        assert found[151:-1] == [None, None, None, b""]
+        assert await gathering.get_many([]) == []
+
+    async def test_what_was_just_written_is_young_and_what_is_missing_has_no_age(
+        self, store: Store, ageing: SupportsAge
+    ) -> None:
+        await store.put("a/1", b"1")
+
+        age_seconds = await ageing.age_seconds("a/1")
+
+        assert age_seconds is not None
+        assert -60 < age_seconds < 3_600  # another clock may tell, and in whole seconds
+        assert await ageing.age_seconds("a/2") is None
+        with pytest.raises(ValueError, match="key"):
+            await ageing.age_seconds("../etc/passwd")
+
+    async def test_what_is_no_key_is_refused_among_many(self, gathering: SupportsGather) -> None:
+        with pytest.raises(ValueError, match="key"):
+            await gathering.get_many(["a/1", "../etc/passwd"])
 
     @pytest.mark.parametrize("payload", [b"", EVERY_BYTE, LARGE])
     async def test_copy_stores_what_the_file_holds_and_shows_it_before(

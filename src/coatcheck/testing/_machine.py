@@ -15,7 +15,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from ..stores import Store, SupportsBatch, SupportsCreate, SupportsRange, SupportsStream
+from ..stores import (
+    Store,
+    SupportsBatch,
+    SupportsCreate,
+    SupportsGather,
+    SupportsRange,
+    SupportsStream,
+)
 
 _Result = TypeVar("_Result")
 
@@ -111,6 +118,12 @@ class StoreMachine(RuleBasedStateMachine):
         payload = self.expected.get(key)
         window = None if payload is None else payload[start : start + length]
         assert self.run(self.store.get_range(key, start, start + length)) == window
+
+    @precondition(lambda self: isinstance(self.store, SupportsGather))
+    @rule(keys=st.lists(_keys, max_size=6))
+    def get_many(self, keys: list[str]) -> None:
+        """Read several keys, stored or not, the same one more than once."""
+        assert self.run(self.store.get_many(keys)) == [self.expected.get(key) for key in keys]
 
     @invariant()
     def holds_what_is_expected(self) -> None:

@@ -45,6 +45,8 @@ def artifact_tools(bank: Bank) -> list[Tool]:
         async with aclosing(bank.list()) as newest:
             async for artifact in newest:
                 listed.append(_listed(artifact))
+                if bank.current_run is not None:
+                    await bank.find(artifact.pointer)  # so that the run holds what it is told of
                 if len(listed) == _LISTED:
                     break
         return dumps(listed).decode()

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 
 from ..content import visible
-from ..errors import CoatcheckError, StoreUnavailableError
+from ..errors import CoatcheckError, ExpiredPointerError, StoreUnavailableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,13 @@ class Failure:
     """What happened."""
     hint: str
     """What to do next."""
+    glimpse: str = ""
+    """What is known of an artifact that has expired. It may tell of what a tool returned."""
 
     def to_wire(self) -> dict[str, str]:
-        """Return the failure as a JSON object."""
-        return {"error": self.error, "message": self.message, "hint": self.hint}
+        """Return the failure as a JSON object; a glimpse only where there is one."""
+        wire = {"error": self.error, "message": self.message, "hint": self.hint}
+        return {**wire, "glimpse": self.glimpse} if self.glimpse else wire
 
     def __str__(self) -> str:
         return json.dumps(self.to_wire(), ensure_ascii=False, separators=(",", ":"))
@@ -40,4 +43,5 @@ def as_failure(error: CoatcheckError | OSError) -> Failure:
     if not isinstance(error, CoatcheckError):
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
         error = StoreUnavailableError(reason)
-    return Failure(error.code, visible(str(error)), visible(error.hint))
+    told = error.glimpse if isinstance(error, ExpiredPointerError) else None
+    return Failure(error.code, visible(str(error)), visible(error.hint), visible(told or ""))

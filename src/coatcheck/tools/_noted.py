@@ -38,6 +38,7 @@ def _noted(journal: Journal, bank: Bank, tool: Tool) -> Tool:
             verb=_VERBS.get(tool.name) or _mode(asked),
             tool=tool.name,
             scope=bank.scope,
+            run=bank.current_run,
             pointers_in=tuple(str(asked[name]) for name in _ASKED if is_pointer(asked.get(name))),
             pointers_out=(str(made),) if is_pointer(made) else (),
             size_bytes=len(reply.encode()),

@@ -86,6 +86,8 @@ def _answer_reply(answer: Answer) -> str:
     if answer.artifact is not None:
         return str(Envelope.of(answer.artifact))
     reply = {"language": answer.language, "rowCount": answer.row_count, "value": answer.value}
+    if answer.hint is not None:
+        reply["hint"] = answer.hint
     return visible(dumps(reply).decode("utf-8", "surrogatepass"))
 
 

@@ -92,7 +92,7 @@ def test_put_of_a_bad_name_or_time_is_wrong_usage(coatcheck: Run, log: str) -> N
     assert coatcheck("put", log, "--name", UNKNOWN).code == 2
     assert coatcheck("put", log, "--ttl", "-1").code == 2
     assert coatcheck("put", log, "--ttl", "soon").code == 2
-    assert coatcheck("ls", "--json").json == []
+    assert coatcheck("ls", "--json").code == 1
 
 
 def test_large_put_in_a_terminal_shows_its_progress(in_terminal: Run) -> None:
@@ -127,6 +127,9 @@ def test_ls_says_where_there_is_more(coatcheck: Run) -> None:
 
 
 def test_ls_of_nothing_says_so(coatcheck: Run, in_terminal: Run) -> None:
+    coatcheck("put", "-", "--scope", "other", given=b"one")
+
+    assert coatcheck("ls", "--json").json == []
     assert coatcheck("ls").text == ""
     assert "nothing is banked here" in coatcheck("ls").err
     assert in_terminal("ls").out == b""

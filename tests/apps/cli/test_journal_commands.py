@@ -95,6 +95,42 @@ def test_log_follows_what_other_processes_note(journal: Path) -> None:
     assert "\tlater\t" in second
 
 
+def test_log_follows_a_journal_that_is_full_into_the_next_file(journal: Path) -> None:
+    command = [sys.executable, "-m", "coatcheck.apps.cli", "log", "--follow", "--limit", "1"]
+    with subprocess.Popen(
+        [*command, "--journal", str(journal)], stdout=subprocess.PIPE, text=True
+    ) as follower:
+        out = follower.stdout
+        assert out is not None
+        out.readline()
+        with Journal(journal, limit_bytes=1) as opened:
+            opened.note(verb="tool", tool="later")
+        shown = out.readline()
+        follower.terminate()
+
+    assert "\tlater\t" in shown
+
+
+def test_stats_and_log_read_what_was_noted_before_the_journal_was_full(
+    coatcheck: Run, journal: Path
+) -> None:
+    with Journal(journal, limit_bytes=1) as opened:
+        opened.note(verb="tool", tool="late", pointers_in=(A,))
+
+    assert len(list(journal.parent.iterdir())) == 2
+    assert coatcheck("stats", "--json").json["total"]["calls"] == 4
+    assert len(coatcheck("log", A).text.splitlines()) == 3
+    assert f"made of it: {B}" in coatcheck("log", A).err
+
+
+def test_stats_say_why_a_row_is_below_zero_and_only_then(coatcheck: Run, journal: Path) -> None:
+    below, above = coatcheck("stats"), coatcheck("stats", "--run", "r2")
+
+    assert "-200" in below.text
+    assert "below 0 where" in " ".join(below.err.split())
+    assert "below 0" not in above.err
+
+
 def test_a_journal_that_is_not_there_is_wrong_usage(coatcheck: Run, tmp_path: Path) -> None:
     missing = coatcheck("stats", "--journal", str(tmp_path / "none"), "--json")
     no_pointer = coatcheck("log", "report", "--json")

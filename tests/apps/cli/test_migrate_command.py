@@ -147,6 +147,6 @@ def test_a_killed_copy_to_s3_is_finished_by_the_next(
 def test_a_folder_that_is_not_there_is_no_store_to_copy(coatcheck: Run, tmp_path: Path) -> None:
     done = coatcheck("migrate", f"file:{tmp_path / 'typo'}", f"file:{tmp_path / 'to'}", "--json")
 
-    assert done.code == 2
-    assert "there is no folder" in done.failure["message"]
+    assert (done.code, done.failure["error"]) == (1, "not-found")
+    assert "typo" in done.failure["message"]
     assert not (tmp_path / "to").exists()

@@ -127,6 +127,7 @@ def test_an_unknown_pointer_with_a_selector_is_not_found(
     coatcheck: Run, command: list[str]
 ) -> None:
     name, *more = command
+    coatcheck("put", "-", given=b"something else")
 
     done = coatcheck(name, f"{UNKNOWN}#/items", *more, "--json")
 

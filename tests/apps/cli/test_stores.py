@@ -96,3 +96,53 @@ def test_a_redis_that_is_out_of_reach_is_told_without_its_password(
     assert done.failure["error"] == "store-unavailable"
     assert "redis://…@127.0.0.1:1/0" in done.failure["hint"]
     assert "hunter2" not in done.err
+
+
+_READING = [
+    ["ls"],
+    ["show", "report"],
+    ["read", "report"],
+    ["search", "report", "text"],
+    ["query", "report", "$"],
+    ["rm", "report"],
+]
+
+
+@pytest.mark.parametrize("command", _READING, ids=lambda command: command[0])
+def test_a_mistyped_store_is_told_by_every_command_that_reads(
+    free: Any, command: list[str], tmp_path: Path
+) -> None:
+    typo, folder = tmp_path / "typo", tmp_path / "no-store"
+    folder.mkdir()
+    (folder / "report").write_text("of somebody else")
+
+    for place in (typo, folder):
+        done = free(*command, "--store", str(place), "--json")
+        assert (done.code, done.out) == (1, b"")
+        assert done.failure["error"] == "not-found"
+        assert f"There is no store at '{place}'" in done.failure["message"]
+        assert "coatcheck put" in done.failure["hint"]
+    assert not typo.exists()
+    assert [each.name for each in folder.iterdir()] == ["report"]
+
+
+@pytest.mark.parametrize("command", _READING, ids=lambda command: command[0])
+def test_a_server_that_holds_no_store_is_told_without_its_password(
+    free: Any, command: list[str], redis_url: str
+) -> None:
+    done = free(*command, "--store", redis_url, "--json")
+
+    assert (done.code, done.failure["error"]) == (1, "not-found")
+    assert "There is no store at 'redis://" in done.failure["message"]
+    assert "prefix" not in done.err
+
+
+def test_a_store_whose_artifacts_are_all_gone_is_there(free: Any, tmp_path: Path) -> None:
+    where = ("--store", str(tmp_path / "store"))
+    free("put", "-", "--name", "report", *where, given=b"text")
+    free("rm", "report", *where)
+
+    done = free("ls", *where)
+
+    assert (done.code, done.text) == (0, "")
+    assert "nothing is banked here" in done.err

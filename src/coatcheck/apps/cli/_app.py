@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ...bank import BlockingBank, without_secrets
+from ...bank import BlockingBank, is_begun, portal, without_secrets
 from ...errors import (
     BinaryPayloadError,
     CoatcheckError,
@@ -18,10 +18,11 @@ from ...errors import (
     NothingSelectedError,
     StoreError,
     UnknownPointerError,
+    shown,
 )
 from ...tools import Failure, as_failure
 from .._environment import named_store
-from ._out import note
+from ._out import harmless, note, one_line
 
 NOT_FOUND = 1
 USAGE = 2
@@ -47,6 +48,16 @@ PointerText = Annotated[
 ]
 
 
+class NoStoreError(CoatcheckError):
+    """Nothing was ever banked at an address: more often than not it is mistyped."""
+
+    code = "not-found"
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"There is no store at {shown(without_secrets(address))}.")
+        self.hint = "Nothing is banked there. `coatcheck put` begins one; --store names another."
+
+
 class Commands(TyperGroup):
     """The commands, and the one place where an error becomes an exit code."""
 
@@ -64,9 +75,12 @@ class Commands(TyperGroup):
         sys.exit(code)
 
 
+_NOT_THERE = (UnknownPointerError, ExpiredPointerError, NothingSelectedError, NoStoreError)
+
+
 def exit_code(error: CoatcheckError) -> int:
     """Return 1 where nothing was found, 3 where the store failed, else 2: wrong usage."""
-    if isinstance(error, UnknownPointerError | ExpiredPointerError | NothingSelectedError):
+    if isinstance(error, _NOT_THERE):
         return NOT_FOUND
     return STORE_FAILED if isinstance(error, StoreError) else USAGE
 
@@ -74,24 +88,30 @@ def exit_code(error: CoatcheckError) -> int:
 def report(failure: Failure, *, as_json: bool) -> None:
     """Write what went wrong to standard error."""
     if as_json:
-        sys.stderr.write(f"{failure}\n")
+        sys.stderr.write(f"{harmless(str(failure))}\n")
         return
     note(f"coatcheck: {failure.message}", "bold red")
     if failure.hint:
         note(f"  {failure.hint}")
+    if failure.glimpse:
+        note(f"  It was: {one_line(failure.glimpse)}")
 
 
 @contextmanager
-def opened(store: str | None, scope: str, *, passing: bool = False) -> Generator[BlockingBank]:
+def opened(
+    store: str | None, scope: str, *, passing: bool = False, begins: bool = False
+) -> Generator[BlockingBank]:
     """Open a bank for the time of a `with`; errors inside get hints for who types commands.
 
     Args:
         store: Its address; None is that of `default_store`.
         scope: As for `BlockingBank`.
         passing: Whether a store will do that is gone with the command.
+        begins: Whether the command may be the first to use the store.
 
     Raises:
         InvalidArgumentError: No store has this address, or the scope is empty.
+        NoStoreError: Nothing was ever banked there.
     """
     address = default_store() if store is None else store
     if address == "memory:" and not passing:
@@ -107,6 +127,8 @@ def opened(store: str | None, scope: str, *, passing: bool = False) -> Generator
         raise InvalidArgumentError(str(error), f"Look at {where} and --scope.") from error
     with bank:
         try:
+            if not begins and not portal().run(is_begun(address)):
+                raise NoStoreError(address)
             yield bank
         except UnknownPointerError as error:
             nearest = f"Nearest here: {', '.join(error.nearest)}. " if error.nearest else ""

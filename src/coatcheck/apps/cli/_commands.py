@@ -16,7 +16,16 @@ from ...tools import as_failure
 from ._app import LIST_HINT, NOT_FOUND, Json, PointerText, Scope, Store, app, opened, report
 from ._input import STDIN, WatchedEncoding, read_input, type_of
 from ._lines import kept_line, listed_line, matches_line, page_line
-from ._out import draw, is_terminal, note, printable, terminal_width, write, write_json
+from ._out import (
+    draw,
+    is_terminal,
+    note,
+    one_line,
+    printable,
+    terminal_width,
+    write,
+    write_json,
+)
 from ._selected import selected
 from ._wire import artifact_wire, matches_wire, page_wire
 
@@ -49,7 +58,7 @@ def put(
     if label is None and file != STDIN:
         label = printable(Path(file).name)
     content_type = content_type or type_of(payload, file)
-    with opened(store, scope) as bank, _progress(len(payload)) as tell:
+    with opened(store, scope, begins=True) as bank, _progress(len(payload)) as tell:
         artifact = bank.put(
             WatchedEncoding(payload, content_type, tell),
             name=name,
@@ -216,7 +225,7 @@ def rm(
     if as_json:
         write_json({"removed": gone, "missing": missing})
     else:
-        write("".join(f"{printable(pointer)}\n" for pointer in gone))
+        write("".join(f"{one_line(pointer)}\n" for pointer in gone))
     for pointer in missing:
         error = UnknownPointerError(pointer)
         error.hint = LIST_HINT

@@ -61,7 +61,7 @@ def demo(
     with _progress() as tell_done:
         folder = Folder(environment_roots() if root is None else [root], tell_done)
         job = inventory_job(folder.inventory) if file is None else _file_job(file)
-        with opened(store or "memory:", scope, passing=True) as bank:
+        with opened(store or "memory:", scope, passing=True, begins=True) as bank:
             # A mirrored tool goes on without its store. Whoever names one wants to know.
             bank.delete(bank.put("").pointer)
             if not as_json:

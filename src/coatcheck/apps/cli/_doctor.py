@@ -104,6 +104,22 @@ async def examine(store: Store, address: str, folder: Path | None) -> AsyncGener
     yield _clock(vitals, before, time.time(), is_file=isinstance(store, FileStore))
 
 
+def skew_seconds(vitals: Vitals, before: float, after: float) -> float:
+    """Return by how much the clock of a store is ahead of ours, below 0 where it is behind.
+
+    Args:
+        vitals: What it said.
+        before: Our clock when it was asked.
+        after: Our clock when it had answered.
+    """
+    if vitals.now is None:
+        return 0.0
+    earliest = vitals.now.timestamp()
+    latest = earliest + vitals.now_within_seconds
+    # What is asked for between two looks at our clock is told for some moment in between.
+    return earliest - after if earliest > after else min(latest - before, 0.0)
+
+
 def _extras() -> Finding:
     missing: set[str] = set()
     known: set[str] = set()
@@ -209,11 +225,8 @@ def _room(vitals: Vitals) -> Finding:
 def _clock(vitals: Vitals, before: float, after: float, *, is_file: bool) -> Finding:
     if vitals.now is None:
         return Finding("clock", "ok", "the store tells no time")
-    earliest = vitals.now.timestamp()
-    latest = earliest + vitals.now_within_seconds
-    # What is asked for between two looks at our clock is told for some moment in between.
-    skew = max(earliest - after, before - latest, 0.0)
-    ahead = "ahead of" if earliest > after else "behind"
+    signed = skew_seconds(vitals, before, after)
+    skew, ahead = abs(signed), "ahead of" if signed > 0 else "behind"
     if skew <= _SKEW_WARNING_SECONDS:
         return Finding("clock", "ok", "agrees with that of the store")
     state: State = "failed" if skew > _SKEW_FAILED_SECONDS else "warning"

@@ -76,6 +76,10 @@ def _show(findings: "list[Finding]") -> None:
 
     for finding in findings:
         sign, style = _SIGNS[finding.state]
-        draw(Text.assemble((f"{sign} ", style), (f"{finding.check}: ", "bold"), finding.told))
+        draw(
+            Text.assemble(
+                (f"{sign} ", style), (f"{finding.check}: ", "bold"), one_line(finding.told)
+            )
+        )
         if finding.remedy:
-            draw(Text(f"  {finding.remedy}", "dim" if finding.state == "ok" else ""))
+            draw(Text(f"  {one_line(finding.remedy)}", "dim" if finding.state == "ok" else ""))

@@ -1,25 +1,31 @@
 """What a journal says: what it adds up to, and its calls as they come."""
 
-import json
+import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
+from io import SEEK_END
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
 from ...bank import TOOL, Call, parse_call, read_journal
 from ...bank.savings import Savings, lineage, savings, total
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, shown
 from ...records import is_pointer
 from ._app import Json, app
 from ._lines import human_size
 from ._out import draw, is_terminal, note, one_line, write, write_json
 
 _PAUSE_SECONDS = 0.2
+_BELOW_ZERO = (
+    "Kept out is Tokens less Shown, Read back and Schemas: below 0 where results were small, as "
+    "the definitions of our own tools are sent with each call, and always in the row of "
+    "retrieve_context, as what it reads back was kept out in the row of another tool."
+)
 
 JournalFile = Annotated[
     Path | None,
@@ -51,6 +57,8 @@ def stats(*, journal: JournalFile = None, run: Run = None, as_json: Json = False
         f"{whole.calls:,} calls, {whole.banked:,} of them banked; about "
         f"{whole.kept_out_tokens:,} tokens kept out, each text counted once"
     )
+    if any(one.kept_out_tokens < 0 for one in each):
+        note(_BELOW_ZERO)
 
 
 @app.command(epilog="Example: coatcheck log --follow")
@@ -67,20 +75,24 @@ def log(
 ) -> None:
     """Show the newest calls; of one pointer where it came from, and where it went."""
     if pointer is not None and not is_pointer(pointer):
-        raise InvalidArgumentError(f"{pointer!r} is no pointer", "`coatcheck ls` lists pointers.")
+        raise InvalidArgumentError(
+            f"{shown(pointer)} is no pointer", "`coatcheck ls` lists pointers."
+        )
     whole = None if pointer is None else pointer.partition("#")[0]
     file = _file(journal)
-    seen = file.stat().st_size
-    chosen = [call for call in read_journal(file) if _touches(call, whole, run)]
-    for call in chosen[-limit:]:
-        _show(call, as_json=as_json)
-    if whole is not None and not as_json:
-        derived = lineage(chosen, whole).derived_into
-        note(f"made of it: {', '.join(derived)}" if derived else "nothing was made of it")
-    if follow:
-        for call in _followed(file, seen):
-            if _touches(call, whole, run):
-                _show(call, as_json=as_json)
+    with ExitStack() as opened:
+        end = opened.enter_context(file.open("rb"))
+        end.seek(0, SEEK_END)
+        chosen = [call for call in read_journal(file) if _touches(call, whole, run)]
+        for call in chosen[-limit:]:
+            _show(call, as_json=as_json)
+        if whole is not None and not as_json:
+            derived = lineage(chosen, whole).derived_into
+            note(f"made of it: {', '.join(derived)}" if derived else "nothing was made of it")
+        if follow:
+            for call in _followed(file, end, opened):
+                if _touches(call, whole, run):
+                    _show(call, as_json=as_json)
 
 
 def _file(journal: Path | None) -> Path:
@@ -94,7 +106,7 @@ def _file(journal: Path | None) -> Path:
     file = journal or user_state_path("coatcheck") / "journal.jsonl"
     if not file.is_file():
         raise InvalidArgumentError(
-            f"there is no journal at {str(file)!r}",
+            f"there is no journal at {shown(str(file))}",
             "A host opens one: open_bank(…, journal=FILE). --journal names another.",
         )
     return file
@@ -111,22 +123,33 @@ def _touches(call: Call, pointer: str | None, run: str | None) -> bool:
     return pointer is None or any(each.partition("#")[0] == pointer for each in pointers)
 
 
-def _followed(file: Path, start_byte: int) -> Iterator[Call]:
+def _followed(file: Path, lines: BinaryIO, opened: ExitStack) -> Iterator[Call]:
     """Yield calls as they are written, until the reader has enough and presses Ctrl-C."""
     begun = b""
-    with file.open("rb") as lines, suppress(KeyboardInterrupt):
-        lines.seek(start_byte)
+    with suppress(KeyboardInterrupt):
         while True:
+            # Looked at before it is read: nothing is written to a journal that was renamed.
+            is_over = _is_renamed(file, lines)
             text = begun + lines.read()
             *whole, begun = text.split(b"\n")
             yield from filter(None, map(parse_call, whole))
-            if not whole:
+            if is_over:
+                lines, begun = opened.enter_context(file.open("rb")), b""
+            elif not whole:
                 time.sleep(_PAUSE_SECONDS)
+
+
+def _is_renamed(file: Path, lines: BinaryIO) -> bool:
+    """Return whether another file was begun, as the one that is read was full."""
+    try:
+        return not os.path.samestat(file.stat(), os.fstat(lines.fileno()))
+    except FileNotFoundError:  # nobody has begun it yet
+        return False
 
 
 def _show(call: Call, *, as_json: bool) -> None:
     if as_json:
-        write(json.dumps(asdict(call), ensure_ascii=False) + "\n")
+        write_json(asdict(call))
         return
     write(_call_line(call))
 

@@ -41,7 +41,8 @@ def kept_line(artifact: Artifact) -> str:
     line = f"{size}, {artifact.content_type}"
     if artifact.glimpse is None:
         return line
-    return f"{line}: {printable(str(artifact.glimpse)).splitlines()[0]}"
+    first, _, _ = printable(str(artifact.glimpse)).partition("\n")
+    return f"{line}: {first}"
 
 
 def page_line(page: Page) -> str:

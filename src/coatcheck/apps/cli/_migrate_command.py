@@ -1,20 +1,20 @@
 """`coatcheck migrate`: copies what is banked from one store to another."""
 
 import asyncio
-import sys
-from collections.abc import Callable, Generator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import Annotated
 
 import typer
 
-from ...bank import folder_at, store_at, without_secrets
+from ...bank import is_begun, store_at, without_secrets
 from ...bank.migration import Migrated, UnknownScopeError, migrate
 from ...errors import InvalidArgumentError, StoreError, shown
 from ...tools import Failure
-from ._app import NOT_FOUND, STORE_FAILED, Json, app, report
+from ._app import NOT_FOUND, STORE_FAILED, Json, NoStoreError, app, report
 from ._lines import human_size
 from ._out import note, write, write_json
+from ._progress import artifacts_progress
 
 _MOST_NAMED = 20
 
@@ -45,12 +45,7 @@ def migrate_(
             raise InvalidArgumentError("memory: holds nothing that another command could see.")
     if from_store == to_store:
         raise InvalidArgumentError("FROM and TO are the same store.")
-    folder = folder_at(from_store)
-    if folder is not None and not folder.is_dir():
-        raise InvalidArgumentError(
-            f"there is no folder {shown(str(folder))}", "FROM is a store that is there already."
-        )
-    with _progress() as tell:
+    with artifacts_progress() as tell:
         try:
             done = asyncio.run(_run(from_store, to_store, scope, tell, verify=verify))
         except UnknownScopeError:
@@ -85,6 +80,8 @@ async def _run(
             stack.push_async_callback(target.close)
         except (ValueError, ImportError) as error:
             raise InvalidArgumentError(str(error), "Look at FROM and TO.") from error
+        if not await is_begun(from_store):
+            raise NoStoreError(from_store)
         return await migrate(source, target, scope=scope, verify=verify, tell=tell)
 
 
@@ -118,18 +115,3 @@ def _wire(done: Migrated) -> dict[str, object]:
         "kept": done.kept,
         "hasOwnSecret": done.has_own_secret,
     }
-
-
-@contextmanager
-def _progress() -> Generator[Callable[[int, int], object]]:
-    """Give what shows how many of how many artifacts are done, while someone looks."""
-    if not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (TextColumn("artifacts"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from ...content import dumps, visible
+from ...content import dumps
 from ...records import Answer
 from ._app import Json, PointerText, Scope, Store, app, opened
 from ._lines import answer_line, kept_line
-from ._out import draw, is_terminal, note, write
+from ._out import draw, is_terminal, note, write, write_document
 from ._wire import answer_wire
 
 _LANGUAGES = "SQL on the table data, JSONPath ($…) or JMESPath."
@@ -43,11 +43,13 @@ def query(
     else:
         _write_json(answer.value)
     note(answer_line(answer))
+    if answer.hint is not None:
+        note(answer.hint)
 
 
 def _write_json(value: object) -> None:
     # By our own rule: cells of a table may be dates, or numbers of any length.
-    write(visible(dumps(value).decode("utf-8", "surrogatepass")) + "\n")
+    write_document(dumps(value).decode("utf-8", "surrogatepass"))
 
 
 def _draw(answer: Answer) -> None:

@@ -56,7 +56,7 @@ def listing(artifacts: Sequence[Artifact], *, width: int) -> Table:
         cells: list[RenderableType] = [
             Group(Text(artifact.pointer, "cyan"), below),
             Group(_clipped((kind, "")), _clipped((type_, "dim"))),
-            f"{human_size(artifact.size_bytes)}\n[dim]{artifact.size_bytes:,}[/]",
+            Text.assemble(human_size(artifact.size_bytes), (f"\n{artifact.size_bytes:,}", "dim")),
             human_age(artifact.stored_at, now),
         ]
         table.add_row(*cells, *([_clipped((head, "dim"))] if wide else []))
@@ -85,7 +85,7 @@ def facts(artifact: Artifact) -> RenderableType:
     }
     for label, value in rows.items():
         if value:
-            table.add_row(label, Text(printable(value)))
+            table.add_row(label, Text(one_line(value)))
     parts: list[RenderableType] = [table]
     if artifact.glimpse is not None:
         parts.append(drawn_glimpse(artifact.glimpse))

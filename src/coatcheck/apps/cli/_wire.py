@@ -74,4 +74,5 @@ def answer_wire(answer: Answer) -> dict[str, object]:
     wire: dict[str, object] = {"language": answer.language, "rowCount": answer.row_count}
     if answer.artifact is not None:
         return {**wire, "artifact": artifact_wire(answer.artifact)}
-    return {**wire, "value": answer.value}
+    wire["value"] = answer.value
+    return wire if answer.hint is None else {**wire, "hint": answer.hint}

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from .._out import draw, printable
+from .._out import draw, one_line, printable
 from ._policy import Message
 from ._run import WINDOWS, Outcome
 
@@ -78,9 +78,9 @@ def commands(outcome: Outcome, store: str, scope: str) -> Iterator[str]:
     """Yield the commands that look at what was kept, on one line each, to be copied."""
     where = ["--store", store, *(() if scope == "default" else ("--scope", scope))]
     yield "\nLook at what was kept:"
-    yield f"  {printable(shlex.join(['coatcheck', 'ls', *where]))}"
+    yield f"  {one_line(shlex.join(['coatcheck', 'ls', *where]))}"
     for pointer in outcome.pointers:
-        yield f"  {printable(shlex.join(['coatcheck', 'show', pointer, *where]))}"
+        yield f"  {one_line(shlex.join(['coatcheck', 'show', pointer, *where]))}"
 
 
 def _fits(call: int | None) -> Text:

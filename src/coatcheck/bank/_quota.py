@@ -1,0 +1,240 @@
+"""Quotas: what may lie in a scope, or a store; the least recently used makes room for others."""
+
+import re
+from collections.abc import AsyncGenerator, Callable, Container, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+
+from ..errors import QuotaError, StoreError, StoreFormatError
+from ._each import on_each
+from ._holds import Holds
+from ._keys import ScopeKeys, is_stamped, listed_bytes, listed_id, listed_ns, owner_of
+from ._record import Record, own_record
+from ._removal import Remover
+from ._scopes import scope_keys
+from ._shared import Shared
+from ._tally import Tally
+from ._tombstone import TOLD_NS
+
+_GOAL_SHARE = 0.9
+"""Made room for at once, so that not each put has to look for some."""
+_TOUCH_NS = 60 * 1_000_000_000
+_MOST_TOUCHED = 10_000
+_TIME = re.compile(rb"[0-9]{1,20}")
+
+
+def check_quota(shared: Shared, size_bytes: int) -> None:
+    """Pass where a payload may be kept at all.
+
+    Raises:
+        QuotaError: It is larger than all that a scope or the store may hold.
+    """
+    if not shared.has_quota:
+        return
+    limits = shared.limits
+    for whose, quota_bytes in (("scope", limits.scope_bytes), ("store", limits.store_bytes)):
+        if quota_bytes is not None and size_bytes > quota_bytes:
+            raise QuotaError(size_bytes, quota_bytes, whose)
+
+
+async def touch(shared: Shared, record: Record) -> None:
+    """Write down that an artifact is used, at most once a minute. A store that fails loses that."""
+    key, now_ns = owner_of(record.payload_key).touched(record.artifact.id), shared.now_ns()
+    touched = shared.touched
+    if touched is None or 0 <= now_ns - touched.get(key, 0) < _TOUCH_NS:
+        return
+    if len(touched) >= _MOST_TOUCHED:
+        touched.clear()
+    touched[key] = now_ns
+    with suppress(StoreError):
+        await shared.put_for(key, str(now_ns).encode(), TOLD_NS)
+
+
+async def make_room(shared: Shared, keys: ScopeKeys, record: Record) -> list[str]:
+    """Bring a scope and the store below their quotas, after an artifact was put, which stays.
+
+    Returns the ids of what went. A store that fails leaves that to the next put: this one is done.
+    """
+    limits = shared.limits
+    went: list[str] = []
+    try:
+        if limits.scope_bytes is not None:
+            went += await _hold(shared, keys, limits.scope_bytes, record)
+        if limits.store_bytes is not None:
+            went += await _hold(shared, None, limits.store_bytes, record)
+    except StoreError as failure:
+        import logging
+
+        logging.getLogger("coatcheck.bank").warning("no room was made for a quota: %s", failure)
+    return went
+
+
+async def _hold(
+    shared: Shared, scope: ScopeKeys | None, quota_bytes: int, put: Record
+) -> list[str]:
+    place = "" if scope is None else scope.segment
+    async with shared.alone(f"quota {place}"):
+        tally = shared.tallies.get(place)
+        if tally is not None:
+            tally.add(put.artifact.size_bytes)
+        if tally is None or tally.is_stale(shared.now_ns(), quota_bytes):
+            held_bytes = 0 if tally is None else tally.held_bytes
+            size_bytes = await _size_bytes(shared, scope)
+            tally = Tally(size_bytes, shared.now_ns(), held_bytes=held_bytes)
+            shared.tallies[place] = tally
+        if not tally.is_over(quota_bytes):
+            return []
+        goal_bytes, spared = int(quota_bytes * _GOAL_SHARE), put.artifact.id
+        room = await evict(shared, await _scopes(shared, scope), goal_bytes, spared=spared)
+        held_bytes = room.left_bytes if room.left_bytes > quota_bytes else 0
+        shared.tallies[place] = Tally(room.left_bytes, shared.now_ns(), held_bytes=held_bytes)
+        return room.evicted
+
+
+async def _size_bytes(shared: Shared, scope: ScopeKeys | None) -> int:
+    scopes = await _scopes(shared, scope)
+    return sum([each.size_bytes for keys in scopes async for each in listed(shared, keys)])
+
+
+async def _scopes(shared: Shared, scope: ScopeKeys | None) -> list[ScopeKeys]:
+    return [scope] if scope is not None else [keys async for keys in scope_keys(shared.store)]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One artifact, as a listing tells of it."""
+
+    stored_ns: int
+    id: str
+    size_bytes: int
+    key: str
+
+
+async def listed(shared: Shared, keys: ScopeKeys) -> AsyncGenerator[Listed, None]:
+    """Yield what a scope lists, newest first."""
+    async for key in shared.store.keys(keys.listing_folder):
+        id_ = listed_id(key)
+        if id_ is not None:
+            yield Listed(listed_ns(key), id_, listed_bytes(key), key)
+
+
+@dataclass(slots=True)
+class Room:
+    """What was made, and what is left."""
+
+    left_bytes: int
+    evicted: list[str] = field(default_factory=list[str])
+    """Ids."""
+    evicted_bytes: int = 0
+    held: list[str] = field(default_factory=list[str])
+    """Ids of what could have gone, but live runs hold it."""
+
+
+async def evict(
+    shared: Shared,
+    scopes: Sequence[ScopeKeys],
+    goal_bytes: int,
+    *,
+    spared: str | None = None,
+    without: Container[str] = (),
+    dry_run: bool = False,
+    tell: Callable[[], object] = lambda: None,
+) -> Room:
+    """Remove the least recently used artifacts of some scopes, until what is left fits.
+
+    What a live run holds stays, whatever it takes.
+
+    Args:
+        shared: What all scopes share.
+        scopes: Of which artifacts may go.
+        goal_bytes: What may be left of them together.
+        spared: The id of one that stays.
+        without: Ids of what is as good as gone, and takes no room.
+        dry_run: Only count.
+        tell: Called for each that goes.
+    """
+    removers = {keys.segment: Remover(shared, keys) for keys in scopes}
+    queue = _Queue(shared)
+    for keys in scopes:
+        await queue.add(keys, without)
+    room = Room(queue.size_bytes)
+
+    async def remove(each: tuple[Listed, ScopeKeys]) -> None:
+        artifact, keys = each
+        try:
+            record = await _record_of(shared, keys, artifact)
+            if record is not None:
+                if artifact.id == spared:
+                    return
+                if await Holds(shared, keys).holds(record):
+                    room.held.append(artifact.id)
+                    return
+                if dry_run or await removers[keys.segment].bury(record):
+                    await queue.forget(keys.touched(artifact.id), dry_run=dry_run)
+                    room.evicted.append(artifact.id)
+                    room.evicted_bytes += artifact.size_bytes
+                    tell()
+        except StoreFormatError:  # damaged: what it names is unknown, and stays
+            return
+        room.left_bytes -= artifact.size_bytes
+
+    while room.left_bytes > goal_bytes:
+        some = await queue.take(room.left_bytes - goal_bytes)
+        if not some:
+            break
+        await on_each(some, remove)
+    return room
+
+
+class _Queue:
+    """Artifacts, the least recently used first."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._waiting: list[tuple[int, int, str, Listed, ScopeKeys]] = []
+        self._touched: set[str] = set()
+        self._looked_up: set[str] = set()
+        self.size_bytes = 0
+
+    async def add(self, keys: ScopeKeys, without: Container[str]) -> None:
+        """Add all artifacts of a scope."""
+        async for each in listed(self._shared, keys):
+            if each.id in without:
+                continue
+            self._waiting.append((each.stored_ns, each.stored_ns, each.key, each, keys))
+            self.size_bytes += each.size_bytes
+        self._touched |= {key async for key in self._shared.store.keys(keys.touched(""))}
+        heapify(self._waiting)
+
+    async def take(self, size_bytes: int) -> list[tuple[Listed, ScopeKeys]]:
+        """Return those that come first and take that much together, or all there are."""
+        taken: list[tuple[Listed, ScopeKeys]] = []
+        while size_bytes > 0 and self._waiting:
+            used_ns, stored_ns, key, each, keys = heappop(self._waiting)
+            touched = keys.touched(each.id)
+            if touched in self._touched:  # read only of those whose turn has come
+                self._touched.remove(touched)
+                self._looked_up.add(touched)
+                used_ns = max(used_ns, _time_ns(await self._shared.store.get(touched)))
+                heappush(self._waiting, (used_ns, stored_ns, key, each, keys))
+                continue
+            taken.append((each, keys))
+            size_bytes -= each.size_bytes
+        return taken
+
+    async def forget(self, touched: str, *, dry_run: bool) -> None:
+        """Remove what says when an artifact was used that has gone, where there is such a key."""
+        if touched in self._looked_up and not dry_run:
+            await self._shared.store.delete(touched)
+
+
+async def _record_of(shared: Shared, keys: ScopeKeys, each: Listed) -> Record | None:
+    """Return the record of a listed artifact, None where that is gone, or was put anew."""
+    stored = await shared.store.get(keys.record(each.id))
+    record = None if stored is None else own_record(stored, each.id, keys)
+    return record if record is not None and is_stamped(each.key, record.stored_ns) else None
+
+
+def _time_ns(stored: bytes | None) -> int:
+    return int(stored) if stored is not None and _TIME.fullmatch(stored) else 0

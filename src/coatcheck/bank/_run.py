@@ -1,0 +1,250 @@
+"""Runs: while one goes on, what it was shown neither expires nor makes room for others."""
+
+import secrets
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, cast
+
+from ..content import dumps, loads
+from ..errors import InvalidArgumentError, StoreError, shown
+from ._keys import ScopeKeys, owner_of
+from ._record import Record
+from ._removal import entries_of
+from ._shared import Shared
+from ._threads import to_end
+from ._tombstone import TOLD_NS
+
+if TYPE_CHECKING:
+    from ._seat import Seat
+
+LEASE_NS = 15 * 60 * 1_000_000_000
+"""How long a run holds what it was shown without a call of its own."""
+
+_LONGEST_NAME = 200
+_SECOND_NS = 1_000_000_000
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An artifact that a run was shown, and its pin, where it is not the run's own."""
+
+    record: Record
+    pin: str | None
+
+
+class Run:
+    """One run of an agent: what its calls put, or were shown, stays for as long as it goes on.
+
+    Use it in ``async with``. Within the block, in its task and in those started there, it is the
+    run of the bank that made it: what is put belongs to it, and what another run put is pinned
+    once it is shown. A lease says that the run goes on; its own calls renew it. That of a process
+    that died lapses after 15 minutes without a call, and what it held is what its time says.
+
+    Several processes may hold the same run: it goes on until the last one leaves it.
+
+    Args:
+        seat: The store of the bank.
+        scope: The plain name of the scope.
+        keys: The keys of the scope.
+        name: 1 to 200 characters.
+
+    Raises:
+        InvalidArgumentError: The name is empty or longer.
+    """
+
+    def __init__(self, seat: "Seat", scope: str, keys: ScopeKeys, name: str) -> None:
+        if not 0 < len(name) <= _LONGEST_NAME:
+            raise InvalidArgumentError(
+                f"the name of a run has 1 to {_LONGEST_NAME} characters, got {shown(name)}",
+                "Choose a short name, or an id.",
+            )
+        self.name = name
+        self._seat = seat
+        self._scope = scope
+        self._keys = keys
+        self.segment = keys.run_segment(name)
+        self._holder = secrets.token_hex(8)
+        self._is_over = False
+        self._on: Shared | None = None
+        self._renewed_ns = 0
+        self._places: dict[str, ScopeKeys] = {}
+        self._held: dict[str, _Held] = {}
+
+    async def __aenter__(self) -> Self:
+        await self.begin()
+        _RUNNING.set((*_RUNNING.get(), self))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Not by a token: the block may end in another context than it began in.
+        _RUNNING.set(tuple(run for run in _RUNNING.get() if run is not self))
+        await self.end()
+
+    @contextmanager
+    def current(self) -> Generator[None]:
+        """Let it be the current run for the time of a `with`, in code without an event loop."""
+        before = _RUNNING.get()
+        _RUNNING.set((*before, self))
+        try:
+            yield
+        finally:
+            _RUNNING.set(before)
+
+    async def begin(self) -> None:
+        """Take the lease.
+
+        Raises:
+            StoreError: It could not be written.
+        """
+        self._is_over = False
+        await self._renew(self._seat.shared)
+
+    async def end(self) -> None:
+        """Give the lease back. Where the store is out of reach, it lapses by itself."""
+        self._is_over = True
+        with suppress(StoreError):
+            await to_end(self._leave(self._seat.shared))
+
+    def is_of(self, shared: Shared, keys: ScopeKeys) -> bool:
+        """Return whether it goes on in this scope of this store."""
+        return not self._is_over and self._keys == keys and self._seat.shared is shared
+
+    async def renew(self) -> None:
+        """Renew the lease where that is due, in each call of the run.
+
+        A store that fails loses what the run holds, never the answer of a call.
+        """
+        with self._quiet():
+            await self._renew(self._seat.shared)
+
+    async def show(self, record: Record) -> bool:
+        """Hold an artifact that is shown; return whether that was pinned just now."""
+        if self._on is None or record.payload_key in self._held:
+            return False
+        with self._quiet():
+            return await self._hold(self._on, record)
+        return False
+
+    @contextmanager
+    def _quiet(self) -> Generator[None]:
+        try:
+            yield
+        except StoreError as failure:
+            import logging
+
+            message = "what run %r was shown is not held: %s"
+            logging.getLogger("coatcheck.bank").warning(message, self.name, failure)
+
+    async def _hold(self, shared: Shared, record: Record) -> bool:
+        owner, id_ = owner_of(record.payload_key), record.artifact.id
+        is_own = owner == self._keys and record.artifact.run == self.name
+        pin = None if is_own else owner.pin(self.segment, id_)
+        if pin is not None:
+            if owner.segment not in self._places:
+                await self._put_lease(shared, owner)
+                self._places[owner.segment] = owner
+            await shared.put_for(pin, b"", 2 * LEASE_NS)
+            if self._is_over:  # meanwhile: nothing leads to this pin any more
+                await shared.store.delete(pin)
+                return False
+        held = _Held(record, pin)
+        await self._keep(shared, [held])
+        self._held[record.payload_key] = held
+        return not is_own
+
+    async def _renew(self, shared: Shared) -> None:
+        now_ns = shared.now_ns()
+        if self._on is shared and 0 <= now_ns - self._renewed_ns < LEASE_NS // 3:
+            return
+        if self._on is not shared:  # what was shown there is unknown here
+            self._held.clear()
+            self._places = {self._keys.segment: self._keys}
+        # Before the first wait: of many calls at once, one renews.
+        self._on, self._renewed_ns = shared, now_ns
+        try:
+            await shared.mark(self._scope, self._keys, LEASE_NS)
+            for keys in list(self._places.values()):
+                await self._put_lease(shared, keys)
+            await self._keep(shared, list(self._held.values()))
+        except BaseException:
+            self._on = None if self._on is shared else self._on
+            raise
+
+    async def _put_lease(self, shared: Shared, keys: ScopeKeys) -> None:
+        lease = dumps({"run": self.name, "until": shared.now_ns() + LEASE_NS})
+        await shared.put_for(keys.lease(self.segment, self._holder), lease, LEASE_NS)
+
+    async def _keep(self, shared: Shared, held: Sequence["_Held"]) -> None:
+        """Where keys go by themselves, let those go on that would not see the next renewal."""
+        if shared.expires is None:
+            return
+        soon_ns = shared.now_ns() + 2 * LEASE_NS
+        pins = [each.pin for each in held if each.pin is not None]
+        keys: list[str] = []
+        gone: list[str] = []
+        for record in (each.record for each in held):
+            if record.expires_ns is not None and record.expires_ns < soon_ns:
+                owner, id_ = owner_of(record.payload_key), record.artifact.id
+                # In the order of a put: what names others never stays for longer than they do.
+                keys += [owner.record(id_), *entries_of(shared, owner, record), record.payload_key]
+                gone.append(owner.gone(id_))
+        for each, lives_ns in ((pins, 2 * LEASE_NS), (keys, LEASE_NS), (gone, LEASE_NS + TOLD_NS)):
+            for start in range(0, len(each), _AT_ONCE):
+                some = each[start : start + _AT_ONCE]
+                await shared.expires.keep(some, lives_ns / _SECOND_NS)
+
+    async def _leave(self, shared: Shared) -> None:
+        own = f"{self.segment}-{self._holder}"
+        self._on = None
+        for keys in list(self._places.values()):
+            holders = [lease async for lease in leases(shared, keys) if lease[0] == self.segment]
+            if not any(is_live for _, key, is_live in holders if not key.endswith(own)):
+                async for pin in shared.store.keys(keys.pin(self.segment, "")):
+                    await shared.store.delete(pin)
+            # Last: no pin is left behind that no lease leads to.
+            await shared.store.delete(keys.lease(self.segment, self._holder))
+
+
+_RUNNING: ContextVar[tuple[Run, ...]] = ContextVar("coatcheck runs", default=())
+
+
+def current_run(shared: Shared, keys: ScopeKeys) -> Run | None:
+    """Return the run that goes on here, in this scope of this store; None where none does."""
+    runs = _RUNNING.get()
+    return next((run for run in reversed(runs) if run.is_of(shared, keys)), None) if runs else None
+
+
+async def leases(
+    shared: Shared, keys: ScopeKeys, *, since_ns: int = 0
+) -> AsyncGenerator[tuple[str, str, bool], None]:
+    """Yield the leases of a scope: the segment of the run, the key, and whether it is live.
+
+    Args:
+        shared: What all scopes share.
+        keys: Those of the scope.
+        since_ns: How much longer one counts as live than it says.
+    """
+    now_ns = shared.now_ns()
+    async for key in shared.store.keys(keys.lease_folder):
+        stored = await shared.store.get(key)
+        if stored is not None:
+            segment = key.removeprefix(keys.lease_folder).partition("-")[0]
+            yield segment, key, now_ns < _until_ns(stored) + since_ns
+
+
+def _until_ns(stored: bytes) -> int:
+    """Return until when a stored lease holds; 0 where it is none."""
+    try:
+        until = cast("dict[str, object]", loads(stored))["until"]
+    except (ValueError, KeyError, TypeError):
+        return 0
+    return until if isinstance(until, int) else 0
