@@ -41,3 +41,14 @@ def as_failure(error: CoatcheckError | OSError) -> Failure:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
         error = StoreUnavailableError(reason)
     return Failure(error.code, visible(str(error)), visible(error.hint))
+
+
+def is_failure(reply: str) -> bool:
+    """Return whether a reply of one of our own tools is a failure.
+
+    Only what we write ourselves has this beginning: content stands in no reply as its first key.
+
+    >>> is_failure(str(Failure("deadline", "It was stopped.", "Ask for less.")))
+    True
+    """
+    return reply.startswith('{"error":')

@@ -6,6 +6,7 @@ from . import (
     _doctor_command,
     _journal_commands,
     _migrate_command,
+    _proxy_command,
     _query_command,
 )
 from ._app import app
@@ -17,6 +18,7 @@ commands = (
     _query_command,
     _migrate_command,
     _journal_commands,
+    _proxy_command,
     _doctor_command,
     _demo_command,
 )
