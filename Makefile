@@ -30,7 +30,7 @@ $(shell rm -f $(VENV)/.uv $(VENV)/.run $(VENV)/.test)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test suite lint format soak azure corpus bench-core bench-full bench-stores bench-tokens pythons lock clean
+.PHONY: help demo setup test suite lint format soak azure corpus bench-core bench-full bench-stores bench-tokens bench-proxy pythons lock clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' Makefile
@@ -57,10 +57,27 @@ $(VENV)/.test: $(VENV)/.run requirements/test.txt
 	$(INSTALL) --require-hashes -r requirements/test.txt
 	@touch $@
 
+# Servers for tests are programs of others: each group has an environment of its own, which all
+# Pythons share. Those from npm are for who has npm.
+SERVERS := .venvs/servers/.made .venvs/servers-old/.made
+NPM := $(shell command -v npm 2>/dev/null)
+ifneq ($(NPM),)
+SERVERS += tests/servers/node_modules/.made
+endif
+
+.venvs/%/.made: requirements/%.txt | $(VENV)/.uv
+	@$(UV) venv --quiet --no-config --clear --python $(BIN)/python $(@D)
+	$(UV) pip install --quiet --no-config --compile-bytecode --python $(@D)/bin/python --require-hashes -r $<
+	@touch $@
+
+tests/servers/node_modules/.made: tests/servers/package-lock.json
+	@if cd tests/servers && $(NPM) ci --ignore-scripts --silent; then touch node_modules/.made; \
+	  else echo 'npm installed nothing: tests of servers from npm are skipped' >&2; fi
+
 demo: $(VENV)/.run ## see it work on real input: a scripted agent, no key, no network
 	$(BIN)/coatcheck demo
 
-setup: $(VENV)/.test ## install everything the tests need
+setup: $(VENV)/.test $(SERVERS) ## install everything the tests need
 
 test: setup ## run the tests, with branch coverage
 	$(BIN)/coverage run -m pytest
@@ -84,8 +101,8 @@ format: setup ## put the code into form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-soak: setup ## run the property tests for long, and lifetimes at full size
-	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=soak
+soak: setup ## run the property tests and the proxy for long, and lifetimes at full size
+	$(BIN)/python -m pytest -m 'hypothesis or soak' --hypothesis-profile=soak
 	$(BIN)/python bench/lifetimes.py
 
 AZURITE := $(VENV)/azurite/node_modules/.bin
@@ -108,6 +125,9 @@ bench-stores: setup ## measure files, Redis and S3 against their bare clients
 bench-tokens: setup ## count the tokens of whole tasks, with pointers and raw
 	$(BIN)/python bench/tasks.py
 
+bench-proxy: setup ## measure calls through the proxy against direct ones and rivals
+	$(BIN)/python bench/proxy.py
+
 pythons: setup ## run the tests on each Python from 3.11 on that this machine has
 	$(BIN)/python scripts/pythons.py
 
@@ -118,8 +138,12 @@ lock: $(VENV)/.uv ## write the locks anew; LOCKFLAGS=--upgrade moves to newer ve
 	$(COMPILE) pyproject.toml --extra proxy --extra sql --group run -o requirements/run.txt
 	for group in test browsers frameworks; do \
 	  $(COMPILE) --group $$group -c requirements/run.txt -o requirements/$$group.txt || exit 1; done
+	for group in servers servers-old; do \
+	  $(COMPILE) --group $$group -o requirements/$$group.txt || exit 1; done
+	[ -z '$(NPM)' ] || (cd tests/servers && $(NPM) install --package-lock-only --ignore-scripts --silent)
 	! grep -n '://' requirements/*.txt
+	! grep -n '"resolved"' tests/servers/package-lock.json
 
 clean: ## remove whatever these targets made
-	rm -rf .venv .venvs dist .coverage .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venvs tests/servers/node_modules dist .coverage .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +

@@ -129,8 +129,63 @@ def test_hits_offsets_lines_and_snippets_are_those_of_the_definition(
     assert found.next_search_offset == (hits[len(shown)][0] if found.truncated else None)
     for match, (start, stop) in zip(found.matches, shown, strict=True):
         assert match.line_number == text.count("\n", 0, start) + 1
-        assert match.snippet_offset == max(0, start - 120)
-        assert match.snippet == text[max(0, start - 120) : stop + 120]
+        end = match.snippet_offset + len(match.snippet)
+        assert match.snippet == text[match.snippet_offset : end]
+        # At most one cluster less than 120 characters on each side, and of 64 of them.
+        assert max(0, start - 120) <= match.snippet_offset <= max(0, start - 120 + 63)
+        assert min(len(text), stop + 120 - 63) <= end <= min(len(text), stop + 120)
+
+
+@given(text=st.text(st.sampled_from("ab\n"), max_size=400), block=st.integers(1, 40))
+def test_where_no_cluster_is_split_a_snippet_has_all_of_both_sides(text: str, block: int) -> None:
+    found = fed(Search(index_of(text, block), "a", _block_chars=block), bytes_of(text))
+
+    for match in found.matches:
+        at = match.offset
+        assert match.snippet_offset == max(0, at - 120)
+        assert match.snippet == text[max(0, at - 120) : at + 1 + 120]
+
+
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [FAMILY, "e\u0301\u0302", "\U0001f1e9\U0001f1ea", "각", "\r\n", "é", "\u0915\u094d\u0937"],
+)
+def test_a_snippet_splits_no_character_that_a_reader_sees(cluster: str) -> None:
+    for lead in range(5):
+        # Flags are told apart from the first of a row on: of a row that is too long, none is.
+        text = "x" + cluster * 80 + "x" * lead + "needle" + "x" * lead + cluster * 80
+
+        (match,) = search(text, "NEEDLE").matches
+
+        before, after = match.snippet.split("needle")
+        many = min(80, (120 - lead) // len(cluster))
+        assert before.removeprefix("x" * (many == 80)) == cluster * many + "x" * lead
+        assert after == "x" * lead + cluster * many
+        assert text[match.snippet_offset :].startswith(match.snippet)
+
+
+def test_a_hit_within_such_a_character_is_shown_whole_with_what_is_around() -> None:
+    text = FAMILY * 100
+
+    matches = search(text, "\U0001f466").matches
+
+    assert len(matches) == 50
+    for match in matches:
+        # The hit is the end of its character: 120 more are 17 whole ones.
+        assert match.snippet == FAMILY * (len(match.snippet) // len(FAMILY))
+        assert match.snippet_offset % len(FAMILY) == 0
+        assert match.snippet_offset <= match.offset
+
+
+def test_of_more_marks_than_any_script_needs_a_snippet_shows_as_many_as_of_others() -> None:
+    text = "a" + "\u0301" * 500 + "needle" + "\u0301" * 500
+
+    (match,) = search(text, "needle").matches
+
+    assert match.snippet == "\u0301" * 120 + "needle" + "\u0301" * 120
 
 
 @given(text=st.text(st.sampled_from("ab"), max_size=300), offset=st.integers(0, 300))

@@ -6,7 +6,7 @@ from typing import cast
 
 import stringzilla
 
-_LONGEST_CLUSTER = 64
+LONGEST_CLUSTER = 64
 """Code points from which on a grapheme cluster is cut inside: no script needs as many."""
 
 # ECMA-48: control sequences, control strings (up to their end, a line's end, or whatever cuts
@@ -117,7 +117,7 @@ def quoted(text: str, limit_chars: int, *, from_end: bool = False) -> str:
     wanted = head_chars(limit_chars)
     near = text[max(0, len(text) - wanted) :] if from_end else text[:wanted]
     shown = _without_escapes(near)
-    part = _last_clusters(shown, limit_chars) if from_end else whole_clusters(shown, limit_chars)
+    part = last_clusters(shown, limit_chars) if from_end else whole_clusters(shown, limit_chars)
     mark = "…" if len(part) < len(shown) or len(near) < len(text) else ""
     inside = _UNQUOTABLE.sub(_escape, part)
     return f"{mark}`{inside}`" if from_end else f"`{inside}`{mark}"
@@ -134,16 +134,27 @@ def _escape(match: re.Match[str]) -> str:
     return char.encode("unicode_escape").decode()
 
 
-def _last_clusters(text: str, limit_chars: int) -> str:
-    """Return the longest end of `text` up to the limit that splits no grapheme cluster."""
-    if len(text) <= limit_chars:
+def last_clusters(text: str, limit_chars: int) -> str:
+    """Return the longest end of `text` up to the limit that splits no grapheme cluster.
+
+    Args:
+        text: Without lone surrogates.
+        limit_chars: Longest result, 0 or more.
+    """
+    border = len(text) - limit_chars
+    if border <= 0:
         return text
+    around = text[border - 1 : border + 1]
+    if around.isascii() and around != "\r\n":
+        return text[border:]
     start = 0
     for cluster in _graphemes(text):
-        if len(text) - start <= limit_chars:
+        if start >= border:
             break
-        start += len(str(cluster))
-    # Nothing is left of a single cluster longer than the limit.
+        length = len(str(cluster))
+        start += length
+        if start > border and length > LONGEST_CLUSTER:
+            start = border
     return text[start:]
 
 
@@ -160,10 +171,10 @@ def whole_clusters(text: str, limit_chars: int) -> str:
     if around.isascii() and around != "\r\n":
         return text[:limit_chars]  # between two ASCII characters there is always a border
     stop = 0
-    for cluster in _graphemes(text[: limit_chars + _LONGEST_CLUSTER + 1]):
+    for cluster in _graphemes(text[: limit_chars + LONGEST_CLUSTER + 1]):
         length = len(str(cluster))
         if stop + length > limit_chars:
-            if length > _LONGEST_CLUSTER:
+            if length > LONGEST_CLUSTER:
                 stop = limit_chars
             break
         stop += length
@@ -173,7 +184,7 @@ def whole_clusters(text: str, limit_chars: int) -> str:
 def _cut(head: str, limit_chars: int) -> tuple[str, int]:
     """Return the preview, and where in the raw text it ends."""
     # One cluster more than the limit shows whether one is split there.
-    wanted = limit_chars + _LONGEST_CLUSTER + 1
+    wanted = limit_chars + LONGEST_CLUSTER + 1
     pieces: list[tuple[int, str]] = []
     seen = position = 0
     while position < len(head) and seen < wanted:

@@ -8,17 +8,20 @@ from ..errors import InvalidArgumentError, shown
 from ..records import Match, Matches
 from ._find import Hits, decoded
 from ._index import BLOCK_CHARS, Index, count_chars, count_newlines, skip_chars
+from ._preview import LONGEST_CLUSTER, last_clusters, visible, whole_clusters
 
 NEEDLE_CHARS = 200
 """Longest text or pattern that can be searched for."""
 MATCHES_PER_CALL = 50
 """Most matches of one search; a higher limit is clamped to it."""
 SNIPPET_CHARS = 120
-"""Most characters shown on each side of a hit."""
+"""Most characters shown on each side of a hit; fewer where a grapheme cluster would be split."""
 HIT_CHARS = 600
 """Most characters shown of a hit itself, as many as match the longest literal text."""
 
-SNIPPET_BYTES = 4 * SNIPPET_CHARS
+_BORDER_CHARS = LONGEST_CLUSTER + 1
+"""Characters beyond a snippet, by which is seen whether its end splits a grapheme cluster."""
+SNIPPET_BYTES = 4 * (SNIPPET_CHARS + _BORDER_CHARS)
 WINDOW_BYTES = 3_932_160
 """About how much is fetched at once: no more than stores read without a thread, and so much that
 what it costs to ask hardly counts."""
@@ -157,12 +160,15 @@ class Windowed:
             return
         piece = cursor.piece
         before_start = skip_chars(piece, 0, max(0, first - SNIPPET_BYTES))
-        before = decoded(piece[before_start:first])[-SNIPPET_CHARS:]
+        near = decoded(piece[before_start:first])
+        before = near[len(near) - len(last_clusters(visible(near), SNIPPET_CHARS)) :]
         stop = min(
             skip_chars(piece, SNIPPET_CHARS, last),
             skip_chars(piece, HIT_CHARS + SNIPPET_CHARS, first),
         )
         snippet = before + decoded(piece[first:stop])
+        beyond = decoded(piece[stop : skip_chars(piece, _BORDER_CHARS, stop)])
+        snippet = snippet[: len(whole_clusters(visible(snippet + beyond), len(snippet)))]
         match = Match(cursor.chars, cursor.newlines + 1, cursor.chars - len(before), snippet)
         self._matches.append(match)
 

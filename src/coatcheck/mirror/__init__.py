@@ -3,6 +3,15 @@
 from ._definition import definition
 from ._mirror import Mirror, background, mirror
 from ._parameters import Verbatim
+from ._slots import holds_pointer
 from ._turn import ToolResult
 
-__all__ = ["Mirror", "ToolResult", "Verbatim", "background", "definition", "mirror"]
+__all__ = [
+    "Mirror",
+    "ToolResult",
+    "Verbatim",
+    "background",
+    "definition",
+    "holds_pointer",
+    "mirror",
+]

@@ -1,19 +1,21 @@
 """Mirrored tools: pointers in, envelopes out, and the tool in between runs unchanged."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
-from ..bank import Bank, BlockingBank, as_text, parsed
+from ..bank import Bank, BlockingBank
 from ..content import Encoding, loads
 from ..errors import InvalidArgumentError
 from ..records import Limits
+from ._declared import Inspected, as_json, as_schema
 from ._handles import BackgroundTool
 from ._mirrored import MirroredTool
-from ._noted import note_result
+from ._noted import note_result, note_results
 from ._offloader import PLAIN_TYPES, Offloader
 from ._parameters import Parameters
-from ._schema import schema_at, schema_types, widened
-from ._slots import Argument
+from ._schema import schema_at, widened
+from ._slots import Argument, Slot
 from ._turn import ToolResult, fit_turn
 
 
@@ -59,15 +61,46 @@ class Mirror:
             NothingSelectedError, InvalidQueryError, DeadlineError: As `Bank.get`.
             StoreError: The store failed.
         """
+        return (await self.inspect(arguments, schema)).arguments
+
+    async def inspect(
+        self,
+        arguments: Mapping[str, object] | str,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        fits: Callable[[Mapping[str, object]], bool] | None = None,
+        leaves_unknown: bool = False,
+    ) -> Inspected:
+        """Return what `resolve` does, and the pointers that were among the arguments.
+
+        Args:
+            arguments: By name, or as the JSON text a model wrote. Not changed.
+            schema: The tool's JSON schema.
+            fits: Of a tool that only a JSON message reaches: whether arguments are what its schema
+                says. Then a frame or an array becomes the list of its rows, bytes that are no
+                text base64; and where text and structure may stand, a text that holds a structure
+                becomes that, if it fits.
+            leaves_unknown: Whether a pointer that stands for nothing here is left as it is: the
+                tool may know it.
+
+        Raises:
+            CoatcheckError: As `resolve`.
+        """
         given = _parsed_arguments(arguments) if isinstance(arguments, str) else dict(arguments)
         argument = Argument(given)
-        await argument.fetch(self.bank)
-        if schema is not None:
-            root = schema
-            argument.fill(
-                lambda slot: _as_schema(slot.found, schema_at(root, slot.path, root), root)
-            )
-        return cast("dict[str, object]", argument.value)
+        await argument.fetch(self.bank, leaves_unknown=leaves_unknown)
+        pointers = tuple(dict.fromkeys(slot.pointer for slot in argument.slots))
+        root = schema or {}
+
+        def reading(slot: Slot, *, prefers_structure: bool = False) -> object:
+            node = schema_at(root, slot.path, root)
+            found = slot.found if fits is None else as_json(slot.found, node, root)
+            return as_schema(found, node, root, prefers_structure=prefers_structure)
+
+        preferring = partial(reading, prefers_structure=True)
+        if fits is None or not fits(cast("dict[str, object]", argument.fill(preferring))):
+            argument.fill(reading)
+        return Inspected(cast("dict[str, object]", argument.value), pointers)
 
     async def offload(
         self,
@@ -115,6 +148,56 @@ class Mirror:
             value, decided, tool, call_id, limit_bytes=limit_bytes, is_error=is_error
         )
 
+    async def offload_part(
+        self,
+        part: object,
+        tool: str | None = None,
+        *,
+        limit_bytes: int | None = None,
+        content_type: str | None = None,
+        ttl_seconds: float | None = None,
+        keyed: bool = True,
+        is_error: bool = False,
+    ) -> object:
+        """Return one of several parts of a result as the model should see it.
+
+        As `offload`, for hosts that know no id of a call: the same part of the same tool is
+        banked to the same pointer. The journal is not told; `note` tells it of the whole call.
+
+        Args:
+            part: Text, bytes or plain JSON values.
+            tool: The name of the tool.
+            limit_bytes: From which size on it is offloaded, 0 always; None as in the limits.
+            content_type: What the tool calls it, taken where the part may be that.
+            ttl_seconds: How long the artifact lives; None until it is deleted.
+            keyed: Whether the same part has the same pointer; else each has one of its own.
+            is_error: Whether it is part of a failure; the envelope says so.
+        """
+        if limit_bytes is None:
+            limit_bytes = self.limits.inline_limit(tool)
+        return await self._offloader.offload_part(
+            part,
+            tool,
+            limit_bytes=limit_bytes,
+            content_type=content_type,
+            ttl_seconds=ttl_seconds,
+            keyed=keyed,
+            is_error=is_error,
+        )
+
+    def note(
+        self,
+        tool: str | None,
+        shown: Sequence[object],
+        *,
+        given: Iterable[object] = (),
+        is_error: bool = False,
+    ) -> None:
+        """Tell the journal, where there is one, what the parts of one result were shown as."""
+        journal = self.bank.journal
+        if journal is not None:
+            note_results(journal, self.bank, tool, shown, given=given, is_error=is_error)
+
     async def offload_turn(self, results: Iterable[tuple[Any, ...]]) -> list[object]:
         """Return the results of one turn as the model should see them, in their order.
 
@@ -140,9 +223,14 @@ class Mirror:
                 note_result(self.bank.journal, self.bank, one.tool, what, is_error=one.is_error)
         return shown
 
-    def schema(self, json_schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a tool's JSON schema, its array and object parameters open to pointers."""
-        return widened(json_schema)
+    def schema(self, json_schema: Mapping[str, Any], *, in_defs: bool = False) -> dict[str, Any]:
+        """Return a tool's JSON schema, its array and object parameters open to pointers.
+
+        Args:
+            json_schema: Of the arguments, an object; it is not changed.
+            in_defs: Whether what a pointer is stands once under ``$defs``, and not with each.
+        """
+        return widened(json_schema, in_defs=in_defs)
 
     def wrap(
         self,
@@ -309,10 +397,3 @@ def _parsed_arguments(text: str) -> dict[str, object]:
             "the arguments are not a JSON object", "Pass the arguments by name, as one object."
         )
     return cast("dict[str, object]", given)
-
-
-def _as_schema(found: object, node: object, root: Mapping[str, Any]) -> object:
-    types = schema_types(node, root) - {"null"}
-    if types == {"string"}:
-        return as_text(found)
-    return parsed(found) if types and "string" not in types else found

@@ -73,24 +73,42 @@ def note_result(
     is_error: bool = False,
 ) -> None:
     """Note what a model was shown of one call's result."""
-    pointers_out: tuple[str, ...] = ()
-    if isinstance(shown, Envelope):
-        text = str(shown)
-        sample = shown.preview.encode("utf-8", "replace")
-        rate = estimate_tokens(shown.preview) / len(sample) if sample else _TOKENS_PER_BYTE
-        size_bytes, tokens = shown.size_bytes, int(shown.size_bytes * rate)
-        pointers_out, shown_tokens = (shown.pointer,), _tokens(text)
-    else:
-        text = _text(shown)
-        size_bytes, tokens = len(text.encode("utf-8", "surrogatepass")), _tokens(text)
-        shown_tokens = tokens
+    note_results(journal, bank, tool, (shown,), given=given, is_error=is_error)
+
+
+def note_results(
+    journal: Journal,
+    bank: Bank,
+    tool: str | None,
+    shown: Iterable[object],
+    *,
+    given: Iterable[object] = (),
+    is_error: bool = False,
+) -> None:
+    """Note what a model was shown of the parts of one call's result."""
+    size_bytes = tokens = shown_tokens = 0
+    pointers_out: list[str] = []
+    for part in shown:
+        if isinstance(part, Envelope):
+            sample = part.preview.encode("utf-8", "replace")
+            rate = estimate_tokens(part.preview) / len(sample) if sample else _TOKENS_PER_BYTE
+            size_bytes += part.size_bytes
+            tokens += int(part.size_bytes * rate)
+            shown_tokens += _tokens(str(part))
+            pointers_out.append(part.pointer)
+        else:
+            text = _text(part)
+            part_tokens = _tokens(text)
+            size_bytes += len(text.encode("utf-8", "surrogatepass"))
+            tokens += part_tokens
+            shown_tokens += part_tokens
     journal.note(
         verb=TOOL,
         tool=tool,
         scope=bank.scope,
         run=bank.current_run,
         pointers_in=pointers_in(given),
-        pointers_out=pointers_out,
+        pointers_out=tuple(pointers_out),
         size_bytes=size_bytes,
         tokens=tokens,
         shown_tokens=shown_tokens,

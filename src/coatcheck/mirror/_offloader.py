@@ -2,9 +2,9 @@
 
 import sys
 
-from ..bank import Bank, Stream, is_name
-from ..content import Encoding, weigh
-from ..errors import CoatcheckError, UnencodableValueError
+from ..bank import Bank, Stream, is_name, work_on
+from ..content import Encoding, digest_of, encode, weigh
+from ..errors import CoatcheckError, InvalidArgumentError, UnencodableValueError
 from ..records import OWN_TOOLS, Artifact, Envelope, Limits
 from ._shown import (
     fitted,
@@ -148,6 +148,36 @@ class Offloader:
             return value
         return encoding if must_be_kept(value, encoding, limit_bytes) else readable(value)
 
+    async def offload_part(
+        self,
+        part: object,
+        tool: str | None,
+        *,
+        limit_bytes: int,
+        content_type: str | None,
+        ttl_seconds: float | None,
+        keyed: bool,
+        is_error: bool,
+    ) -> object:
+        """Return what to show of one part of a result: see `Mirror.offload_part`."""
+        decided = self.decide(part, tool, limit_bytes)
+        if not isinstance(decided, Encoding):
+            return decided
+        encoding = decided if content_type is None else _typed(decided, content_type)
+        key = None
+        if keyed:
+            digest = await work_on(encoding.size_hint, _payload_digest, encoding)
+            key = f"{tool}\n{digest}"
+        return await self.keep(
+            part,
+            encoding,
+            tool,
+            limit_bytes=limit_bytes,
+            is_error=is_error,
+            key=key,
+            ttl_seconds=ttl_seconds,
+        )
+
     async def keep(
         self,
         value: object,
@@ -158,11 +188,19 @@ class Offloader:
         limit_bytes: int,
         preview_chars: int | None = None,
         is_error: bool = False,
+        key: str | None = None,
+        ttl_seconds: float | None = None,
     ) -> object:
         """Bank a result and return its envelope; the result itself where that is not smaller."""
         try:
             artifact = await self._banked(
-                encoding, tool, call_id, preview_chars=preview_chars, is_error=is_error
+                encoding,
+                tool,
+                call_id,
+                preview_chars=preview_chars,
+                is_error=is_error,
+                key=key,
+                ttl_seconds=ttl_seconds,
             )
         except Exception as error:  # noqa: BLE001 - else the tool's result would be lost with it
             _log_loss(tool, error)
@@ -181,6 +219,8 @@ class Offloader:
         *,
         preview_chars: int | None,
         is_error: bool,
+        key: str | None = None,
+        ttl_seconds: float | None = None,
     ) -> Artifact:
         shown_chars = self._limits.preview_chars if preview_chars is None else preview_chars
         name = None if call_id is None else f"{tool or 'tool'}_{call_id}"
@@ -188,12 +228,32 @@ class Offloader:
             value,
             name=name if name is not None and is_name(name) else None,
             kind="tool-output",
-            key=None if call_id is None else f"{tool}\n{call_id}",
+            key=key if call_id is None else f"{tool}\n{call_id}",
+            ttl_seconds=ttl_seconds,
             preview_chars=shown_chars,
             shown_chars=shown_chars,
             tool=tool,
             is_error=is_error,
         )
+
+
+def _typed(encoding: Encoding, content_type: str) -> Encoding:
+    """Return a part as what the tool calls it; as what it looks like where it cannot be that."""
+    if encoding.form not in {"text", "bytes"}:
+        return encoding
+    typed = encode(encoding.value, content_type)
+    try:
+        typed.check()
+    except InvalidArgumentError:
+        return encoding
+    return typed
+
+
+def _payload_digest(encoding: Encoding) -> str:
+    """Return the digest of a payload, without the index that a whole pass would make."""
+    if isinstance(encoding.value, str):
+        return digest_of(encoding.value.encode("utf-8", "surrogatepass"))
+    return digest_of(encoding.whole())
 
 
 def _log_loss(tool: str | None, error: Exception) -> None:

@@ -1,7 +1,8 @@
 """JSON schemas of tools: what they say of a parameter, and how a pointer is let in."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeGuard, cast
+from urllib.parse import unquote
 
 # As short as it can be and still tell a pointer from other text: it is paid for on every call.
 POINTER_PATTERN = r"^\w+[:-][\da-f-]{32}"
@@ -12,17 +13,62 @@ _STRUCTURES = frozenset({"array", "object"})
 _MOST_ALTERNATIVES = 100
 """Parts of one node that are looked at: a schema may refer to itself."""
 
+_PROPERTIES = "#/properties/"
+_NAMED_NODES = frozenset(
+    {"properties", "$defs", "definitions", "patternProperties", "dependentSchemas", "dependencies"}
+)
+_LISTED_NODES = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
+_SINGLE_NODES = frozenset(
+    {
+        "items",
+        "additionalItems",
+        "unevaluatedItems",
+        "contains",
+        "additionalProperties",
+        "unevaluatedProperties",
+        "propertyNames",
+        "contentSchema",
+        "not",
+        "if",
+        "then",
+        "else",
+    }
+)
 
-def widened(schema: Mapping[str, Any]) -> dict[str, Any]:
+
+def widened(schema: Mapping[str, Any], *, in_defs: bool = False) -> dict[str, Any]:
     """Return a tool's JSON schema whose array and object parameters also take a pointer.
 
     Title, description and default stay with the parameter; the caller's schema is not
     changed. Scalars accept a pointer too, but say nothing of it: each word is paid for on
-    every call.
+    every call. References to what a parameter was go where that stands now.
+
+    Args:
+        schema: Of the arguments, an object.
+        in_defs: Whether what a pointer is stands once under ``$defs``.
     """
     properties = _mapping(schema.get("properties"))
-    wider = {name: _wider(node, schema) for name, node in properties.items()}
-    return {**schema, "properties": wider} if properties else dict(schema)
+    structures = [
+        name
+        for name, node in properties.items()
+        if takes_structure(node, schema)
+        # As it does where the tool is one that was mirrored already.
+        and POINTER_PATTERN not in schema_words(node, schema, "pattern")
+    ]
+    if not structures:
+        return dict(schema)
+    wider, referred = _redirected(schema, structures)
+    pointer = dict(POINTER_SCHEMA)
+    if in_defs and _is_mapping(wider.get("$defs", {})):
+        defs = _mapping(wider.get("$defs"))
+        name = next(each for each in _names_of_pointer() if each not in defs)
+        wider["$defs"] = {**defs, name: pointer}
+        pointer = {"$ref": f"#/$defs/{name}"}
+    wider["properties"] = {
+        name: _wider(node, pointer, moves=name in referred) if name in structures else node
+        for name, node in _mapping(wider["properties"]).items()
+    }
+    return wider
 
 
 def schema_types(node: object, root: Mapping[str, Any]) -> set[str]:
@@ -39,14 +85,23 @@ def schema_types(node: object, root: Mapping[str, Any]) -> set[str]:
     return types
 
 
+def schema_words(node: object, root: Mapping[str, Any], word: str) -> set[str]:
+    """Return the texts that a schema node says under one word, as `schema_types` looks."""
+    said = (part.get(word) for part in _alternatives(node, root))
+    return {each for each in said if isinstance(each, str)}
+
+
 def schema_at(node: object, path: tuple[object, ...], root: Mapping[str, Any]) -> object:
     """Return the schema of a place inside an argument, {} where it says nothing."""
     for step in path:
         inner: object = {}
         for part in _alternatives(node, root):
             if isinstance(step, int):
-                inner = part.get("items", inner)
+                firsts = _listed(part.get("prefixItems"))
+                inner = firsts[step] if step < len(firsts) else part.get("items", inner)
             else:
+                others = part.get("additionalProperties")
+                inner = others if _is_mapping(others) else inner
                 inner = _mapping(part.get("properties")).get(step, inner)
         node = inner
     return node
@@ -106,13 +161,21 @@ def _alternatives(node: object, root: Mapping[str, Any]) -> Iterator[Mapping[str
         known = cast("Mapping[str, Any]", part)
         yield known
         reference = known.get("$ref")
-        if isinstance(reference, str) and reference.startswith("#/"):
-            target: Any = root
-            for step in reference[2:].split("/"):
-                target = cast("Any", target).get(step) if isinstance(target, Mapping) else None
-            waiting.append(target)
+        if isinstance(reference, str) and (reference == "#" or reference.startswith("#/")):
+            waiting.append(_referred(reference, root))
         for word in ("anyOf", "oneOf", "allOf"):
             waiting.extend(_listed(known.get(word)))
+
+
+def _referred(reference: str, root: Mapping[str, Any]) -> object:
+    """Return what a local reference leads to, None where that is nothing."""
+    target: object = root
+    for step in reference.split("/")[1:]:
+        places: Mapping[Any, object] = _mapping(target)
+        if items := _listed(target):
+            places = {str(at): item for at, item in enumerate(items)}
+        target = places.get(_unescaped(step))
+    return target
 
 
 def _mapping(value: object) -> Mapping[Any, Any]:
@@ -128,12 +191,68 @@ def _listed(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
-def _wider(node: object, root: Mapping[str, Any]) -> object:
-    if not takes_structure(node, root):
-        return node
+def _names_of_pointer() -> Iterator[str]:
+    yield "pointer"
+    number = 2
+    while True:
+        yield f"pointer{number}"
+        number += 1
+
+
+def _unescaped(step: str) -> str:
+    """Return the key that a step of a reference names. Source: RFC 6901, sections 4 and 6."""
+    return unquote(step).replace("~1", "/").replace("~0", "~")
+
+
+def _redirected(
+    schema: Mapping[str, Any], moved: Collection[str]
+) -> tuple[dict[str, Any], set[str]]:
+    """Return a copy of a schema for parameters that are to stand one level deeper.
+
+    References into them are changed; the parameters that have any are returned too, and are
+    then to be moved. Walked with a stack, as a schema may be nested deeper than Python recurses.
+    """
+    root = dict(schema)
+    waiting, referred = [root], set[str]()
+    while waiting:
+        node = waiting.pop()
+        reference = node.get("$ref")
+        if isinstance(reference, str) and reference.startswith(_PROPERTIES):
+            step, slash, rest = reference.removeprefix(_PROPERTIES).partition("/")
+            if _unescaped(step) in moved:
+                node["$ref"] = f"{_PROPERTIES}{step}/anyOf/0{slash}{rest}"
+                referred.add(_unescaped(step))
+        for word in node:
+            waiting.extend(_copied_nodes(node, word))
+    return root, referred
+
+
+def _copied_nodes(node: dict[str, Any], word: str) -> Iterator[dict[str, Any]]:
+    """Put copies in place of the schemas under one word of a node, and yield them.
+
+    But for those with an address of their own: to that their references are relative.
+    """
+    inner = node[word]
+    places: list[tuple[Any, Any]] = []
+    if word in _NAMED_NODES and _is_mapping(inner):
+        node[word] = named = dict(inner)
+        places = [(named, name) for name in named]
+    elif word in _LISTED_NODES and (given := _listed(inner)):
+        node[word] = listed = given.copy()
+        places = [(listed, at) for at in range(len(listed))]
+    elif word in _SINGLE_NODES:
+        places = [(node, word)]
+    for container, key in places:
+        if _is_mapping(container[key]) and "$id" not in container[key]:
+            container[key] = copy = dict(container[key])
+            yield copy
+
+
+def _wider(node: object, pointer: Mapping[str, Any], *, moves: bool) -> object:
+    """Return a node that a pointer may stand for; with `moves` as the first of two alternatives."""
     known = cast("Mapping[str, Any]", node)
     outside = {word: known[word] for word in ("title", "description", "default") if word in known}
     inside = {word: value for word, value in known.items() if word not in outside}
-    if set(inside) == {"anyOf"}:
-        return {**outside, "anyOf": [*inside["anyOf"], dict(POINTER_SCHEMA)]}
-    return {**outside, "anyOf": [inside, dict(POINTER_SCHEMA)]}
+    if set(inside) == {"anyOf"} and not moves:
+        return {**outside, "anyOf": [*inside["anyOf"], dict(pointer)]}
+    return {**outside, "anyOf": [inside, dict(pointer)]}

@@ -53,7 +53,7 @@ class Argument:
         self.slots: list[Slot] = []
         if names_pointer(value):
             self.slots.append(Slot(self._root, 0, None, str(value)))
-        elif _holds_pointer(value):
+        elif holds_pointer(value):
             self._copy()
 
     @property
@@ -80,11 +80,18 @@ class Argument:
             elif names_pointer(value):
                 self.slots.append(Slot(container, key, trail, str(value)))
 
-    async def fetch(self, bank: Bank) -> None:
+    async def fetch(self, bank: Bank, *, leaves_unknown: bool = False) -> None:
         """Put what each pointer stands for in its place.
 
-        Raises as `fetch_all`.
+        Args:
+            bank: Where it is looked up.
+            leaves_unknown: Whether a pointer that stands for nothing there is left as it is.
+
+        Raises:
+            CoatcheckError: As `fetch_all`.
         """
+        if leaves_unknown:
+            self.slots = [each for each in self.slots if await _is_found(bank, each.pointer)]
         await fetch_all(bank, [self])
 
     def fill(self, reading: Callable[[Slot], object]) -> object:
@@ -127,9 +134,28 @@ async def fetch_all(bank: Bank, arguments: Sequence[Argument]) -> None:
         argument.fill(lambda slot: slot.found)
 
 
+def holds_pointer(value: object) -> bool:
+    """Return whether lists and dicts hold a pointer, or what was meant as one, at any depth."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        container = waiting.pop()
+        if not _is_container(container) or id(container) in seen:
+            continue
+        seen.add(id(container))
+        for inner in container.values() if isinstance(container, dict) else container:
+            if _is_container(inner):
+                waiting.append(inner)
+            elif names_pointer(inner):
+                return True
+    return False
+
+
 async def _is_ours(bank: Bank, pointer: str) -> bool:
-    whole = _whole(pointer)
-    return await bank.knows_prefix(whole.prefix) or await bank.find(whole) is not None
+    return await bank.knows_prefix(_whole(pointer).prefix) or await _is_found(bank, pointer)
+
+
+async def _is_found(bank: Bank, pointer: str) -> bool:
+    return await bank.find(_whole(pointer)) is not None
 
 
 class _Repeats:
@@ -197,21 +223,6 @@ def _is_part(slot: Slot) -> bool:
 
 def _whole(text: str) -> Pointer:
     return Pointer.parse(text.partition("#")[0])
-
-
-def _holds_pointer(value: object) -> bool:
-    waiting, seen = [value], set[int]()
-    while waiting:
-        container = waiting.pop()
-        if not _is_container(container) or id(container) in seen:
-            continue
-        seen.add(id(container))
-        for inner in container.values() if isinstance(container, dict) else container:
-            if _is_container(inner):
-                waiting.append(inner)
-            elif names_pointer(inner):
-                return True
-    return False
 
 
 def _is_container(value: object) -> TypeGuard[list[Any] | dict[Any, Any]]:

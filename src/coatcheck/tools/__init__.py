@@ -1,9 +1,17 @@
 """What a model may call, and how errors reach it."""
 
 from ._artifacts import artifact_tools
-from ._failure import Failure, as_failure
+from ._failure import Failure, as_failure, is_failure
 from ._poll import poll_tools
 from ._retrieve import retrieval_tools
 from ._tool import Tool
 
-__all__ = ["Failure", "Tool", "artifact_tools", "as_failure", "poll_tools", "retrieval_tools"]
+__all__ = [
+    "Failure",
+    "Tool",
+    "artifact_tools",
+    "as_failure",
+    "is_failure",
+    "poll_tools",
+    "retrieval_tools",
+]

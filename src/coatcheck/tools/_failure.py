@@ -45,3 +45,14 @@ def as_failure(error: CoatcheckError | OSError) -> Failure:
         error = StoreUnavailableError(reason)
     told = error.glimpse if isinstance(error, ExpiredPointerError) else None
     return Failure(error.code, visible(str(error)), visible(error.hint), visible(told or ""))
+
+
+def is_failure(reply: str) -> bool:
+    """Return whether a reply of one of our own tools is a failure.
+
+    Only what we write ourselves has this beginning: content stands in no reply as its first key.
+
+    >>> is_failure(str(Failure("deadline", "It was stopped.", "Ask for less.")))
+    True
+    """
+    return reply.startswith('{"error":')

@@ -67,7 +67,7 @@ def coatcheck(store: str) -> Run:
 
 @pytest.fixture
 def in_terminal(store: str, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command with a terminal for both outputs."""
+    """Runs a command in a terminal, in which `given` is typed."""
     assert store
     monkeypatch.setenv("TERM", "xterm-256color")
 
@@ -77,7 +77,7 @@ def in_terminal(store: str, monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setattr(sys, "stdout", streams[0])
         monkeypatch.setattr(sys, "stderr", streams[1])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        monkeypatch.setattr(sys, "stdin", _Terminal(io.BytesIO(given), encoding="utf-8"))
         code = _code_of(arguments)
         out, err = (output.getvalue() for output in outputs)
         return Done(code, out, err.decode())

@@ -4,22 +4,34 @@ import json
 import math
 import os
 import re
+import subprocess
+import sys
+from base64 import b64decode
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import mcp
 import pytest
+from anyio import to_thread
+from mcp_types import CallToolResult
+from pydantic import BaseModel
 from rich.cells import cell_len
 from rs_bpe import bpe
 
-from coatcheck import Bank
+from coatcheck import Bank, CoatcheckError
 from coatcheck.apps.cli._demo._draw import draw_message, remarks
 from coatcheck.apps.cli._demo._inventory import Folder, environment_roots
-from coatcheck.apps.cli._demo._jobs import Job, inventory_job, text_job
 from coatcheck.apps.cli._demo._policy import envelope_in, reply
-from coatcheck.apps.cli._demo._run import run_demo
+from coatcheck.apps.cli._demo._proxied import shown_text
+from coatcheck.apps.cli._demo._run import Outcome, run_demo
+from coatcheck.apps.cli._demo._server import Served, ToolServer, job_of
+from coatcheck.apps.cli._demo._wire import outcome_wire
+from coatcheck.apps.proxy._acts import Acts
+from coatcheck.apps.proxy._settings import parse_settings
 from coatcheck.stores import MemoryStore
+from coatcheck.tools import Tool
 
 from .conftest import Run
 
@@ -46,12 +58,77 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-def stock(files: int) -> Job:
-    def inventory() -> list[dict[str, Any]]:
-        """List files."""
-        return [{"path": f"{n:09}", "size": n, "digest": f"{n:032}"} for n in range(files)]
+class InOneProcess:
+    """What the proxy does to a server of the demo, and no process: so most tests are quick."""
 
-    return inventory_job(inventory)
+    def __init__(self, client: mcp.Client, limits: str) -> None:
+        self._client = client
+        self._acts = Acts(Bank(MemoryStore()), parse_settings(limits), "demo")
+        self._scope = self._acts.scope()
+        self.instructions = self._acts.instructions
+        self.tools: list[Tool] = []
+        self.artifacts: list[dict[str, Any]] = []
+
+    async def list(self) -> None:
+        wire = [self._wire(tool) for tool in (await self._client.list_tools()).tools]
+        listed = [*self._acts.tools(wire, upstream="demo"), *self._acts.own_tools]
+        self.tools = [self._tool(json.loads(json.dumps(tool))) for tool in listed]
+
+    async def payload(self, pointer: str, size_bytes: int) -> str | bytes:
+        uri = f"art://{pointer.removeprefix('art:')}"
+        found: Any = await self._acts.read_resource(self._scope, uri)
+        (contents,) = found["contents"]
+        return contents["text"] if "text" in contents else b64decode(contents["blob"])
+
+    def _tool(self, listed: dict[str, Any]) -> Tool:
+        name: str = listed["name"]
+
+        async def call(arguments: Any) -> str:
+            try:
+                result = await self._result(name, dict(arguments))
+            except CoatcheckError as error:
+                result = self._acts.failure(error)
+            meta: Any = result.get("_meta", {})
+            self.artifacts += meta.get("coatcheck/artifacts", [])
+            return shown_text(CallToolResult.model_validate(result))
+
+        return Tool(name, listed["description"], listed["inputSchema"], call)
+
+    async def _result(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
+        if self._acts.is_own(name):
+            return await self._acts.call_own(self._scope, {"name": name, "arguments": given})
+        arguments = await self._acts.arguments(self._scope, "demo", name, given)
+        result = self._wire(await self._client.call_tool(name, arguments))
+        return await self._acts.result(self._scope, "demo", name, result, given=given)
+
+    def _wire(self, record: BaseModel) -> dict[str, Any]:
+        return record.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+async def ran(served: Served) -> Outcome:
+    """Return the outcome of a demo."""
+    job = job_of(served, None)
+    limits = "" if job.inline_bytes is None else "[tools.read_file]\ninline_bytes = 0"
+    async with mcp.Client(ToolServer(served).server) as client:
+        behind = InOneProcess(client, limits)
+        await behind.list()
+        return await run_demo(job, behind, lambda _: None)
+
+
+async def ran_on(file: Path, *, is_text: bool = True) -> dict[str, Any]:
+    """Return the outcome of a demo on a file, as its JSON document."""
+    outcome = await ran(Served(file=str(file), name=file.name, is_text=is_text))
+    wire: dict[str, Any] = json.loads(json.dumps(outcome_wire(outcome, skipped_files=0)))
+    return wire
+
+
+@pytest.fixture(scope="module")
+def of_folder(folder: Path) -> dict[str, Any]:
+    """Return the outcome of a demo on the folder, through the program, a proxy and a server."""
+    program = [sys.executable, "-m", "coatcheck.apps.cli", "demo", "--json"]
+    done = subprocess.run([*program, "--root", str(folder)], capture_output=True, check=True)
+    outcome: dict[str, Any] = json.loads(done.stdout)
+    return outcome
 
 
 def actions(outcome: dict[str, Any]) -> list[str]:
@@ -62,8 +139,10 @@ def answers(outcome: dict[str, Any]) -> list[str]:
     return [message["content"] for message in outcome["messages"] if message["role"] == "tool"]
 
 
-def test_figures_of_an_inventory_are_those_of_plain_python(coatcheck: Run, folder: Path) -> None:
-    outcome = coatcheck("demo", "--root", str(folder), "--json").json
+def test_figures_of_an_inventory_are_those_of_plain_python(
+    of_folder: dict[str, Any], folder: Path
+) -> None:
+    outcome = of_folder
 
     files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     groups = Counter(sha256(payload).digest() for payload in files.values())
@@ -83,8 +162,8 @@ def test_figures_of_an_inventory_are_those_of_plain_python(coatcheck: Run, folde
     assert outcome["rawAnswer"] == answer.partition("\nI read")[0]
 
 
-def test_only_the_window_is_read_of_what_was_banked(coatcheck: Run, folder: Path) -> None:
-    outcome = coatcheck("demo", "--root", str(folder), "--json").json
+def test_only_the_window_is_read_of_what_was_banked(of_folder: dict[str, Any]) -> None:
+    outcome = of_folder
 
     assert actions(outcome) == [
         "inventory", "count", "total_size", "largest", "duplicates", "read", "search", "answer",
@@ -97,9 +176,10 @@ def test_only_the_window_is_read_of_what_was_banked(coatcheck: Run, folder: Path
             assert len(json.dumps(call["arguments"])) < 200
 
 
-async def test_tokens_with_pointers_do_not_grow_with_the_input() -> None:
+async def test_tokens_with_pointers_do_not_grow_with_the_input(tmp_path: Path) -> None:
     small, large = [
-        await run_demo(stock(n), Bank(MemoryStore()), lambda _: None) for n in (1_000, 10_000)
+        await ran(Served(roots=(str(fill(tmp_path / str(files), files)),)))
+        for files in (500, 5_000)
     ]
 
     assert large.raw_tokens > 9 * small.raw_tokens
@@ -107,8 +187,8 @@ async def test_tokens_with_pointers_do_not_grow_with_the_input() -> None:
     assert abs(large.tokens - small.tokens) < 0.1 * small.tokens
 
 
-def test_tokens_are_those_of_schemas_and_messages(coatcheck: Run, folder: Path) -> None:
-    outcome = coatcheck("demo", "--root", str(folder), "--json").json
+def test_tokens_are_those_of_schemas_and_messages(of_folder: dict[str, Any]) -> None:
+    outcome = of_folder
 
     openai: Any = bpe.openai
     count = openai.o200k_base().count
@@ -127,10 +207,8 @@ def test_tokens_are_those_of_schemas_and_messages(coatcheck: Run, folder: Path) 
     assert math.isclose(outcome["rawTokensOnce"], 5 * rows, rel_tol=0.1)
 
 
-def test_windows_say_which_call_is_the_first_that_does_not_fit(
-    coatcheck: Run, folder: Path
-) -> None:
-    outcome = coatcheck("demo", "--root", str(folder), "--json").json
+def test_windows_say_which_call_is_the_first_that_does_not_fit(of_folder: dict[str, Any]) -> None:
+    outcome = of_folder
 
     for window in outcome["windows"]:
         first = next(
@@ -147,15 +225,16 @@ def test_windows_say_which_call_is_the_first_that_does_not_fit(
     assert outcome["windows"][0]["rawOverflowsAtCall"] is not None
 
 
-def test_folder_with_names_that_are_no_text_and_files_that_cannot_be_read(
-    coatcheck: Run, tmp_path: Path
+async def test_folder_with_names_that_are_no_text_and_files_that_cannot_be_read(
+    tmp_path: Path,
 ) -> None:
     folder = fill(tmp_path / "files", 600)
     (folder / os.fsdecode(b"big-\xff.bin")).write_bytes(b"z" * 9_999)
     (folder / "link").symlink_to(folder / "nowhere")
     os.mkfifo(folder / "pipe")
 
-    outcome = coatcheck("demo", "--root", str(folder), "--json").json
+    outcome = outcome_wire(await ran(Served(roots=(str(folder),))), skipped_files=0)
+    outcome = json.loads(json.dumps(outcome))
 
     assert int(answers(outcome)[1]) == 601
     assert json.loads(answers(outcome)[3])[0] == {"path": "big-\\xff.bin", "size": 9_999}
@@ -233,8 +312,8 @@ def test_default_input_is_the_environment(coatcheck: Run) -> None:
     assert outcome["tokens"] < 15_000 < 100 * outcome["tokens"] < outcome["rawTokens"]
 
 
-def test_figures_of_a_text_are_those_of_plain_python(coatcheck: Run, text: Path) -> None:
-    outcome = coatcheck("demo", str(text), "--json").json
+async def test_figures_of_a_text_are_those_of_plain_python(text: Path) -> None:
+    outcome = await ran_on(text)
 
     content = text.read_text()
     _, count, longest, words, window, found = answers(outcome)
@@ -252,51 +331,53 @@ def test_figures_of_a_text_are_those_of_plain_python(coatcheck: Run, text: Path)
     assert outcome["rawAnswer"] == answer.partition("\nI read")[0]
 
 
-def test_small_file_is_shown_as_it_is_and_the_table_says_so(coatcheck: Run, tmp_path: Path) -> None:
+async def test_small_file_is_shown_as_it_is_and_the_table_says_so(
+    coatcheck: Run, tmp_path: Path
+) -> None:
     small = tmp_path / "small.txt"
     small.write_text("only a few words\n")
 
-    outcome = coatcheck("demo", str(small), "--json").json
+    outcome = await ran_on(small)
     assert answers(outcome)[0] == "only a few words\n"
     assert outcome["pointers"] == []
     assert outcome["tokens"] > outcome["rawTokens"]
-    printed = coatcheck("demo", str(small)).text
+    printed = await to_thread.run_sync(lambda: coatcheck("demo", str(small)).text)
     assert "Nothing here reaches the inline limit" in printed
     assert "saved nothing" in " ".join(printed.split())
 
 
 @pytest.mark.parametrize("payload", [b"", b"\n\n", b"a\n"])
-def test_file_with_hardly_anything_in_it_is_described_too(
-    coatcheck: Run, tmp_path: Path, payload: bytes
+async def test_file_with_hardly_anything_in_it_is_described_too(
+    tmp_path: Path, payload: bytes
 ) -> None:
     path = tmp_path / "tiny"
     path.write_bytes(payload)
 
-    outcome = coatcheck("demo", str(path), "--json").json
+    outcome = await ran_on(path)
 
     lines = len(payload.splitlines())
     assert outcome["messages"][-1]["content"].startswith(f"{lines} lines.\n")
     assert outcome["messages"][-1]["content"].endswith("The most frequent words: none.")
 
 
-def test_large_text_without_words_is_read_but_not_searched(coatcheck: Run, tmp_path: Path) -> None:
+async def test_large_text_without_words_is_read_but_not_searched(tmp_path: Path) -> None:
     path = tmp_path / "marks.txt"
     path.write_text("- - -\n" * 20_000)
 
-    outcome = coatcheck("demo", str(path), "--json").json
+    outcome = await ran_on(path)
 
     assert actions(outcome)[-2:] == ["read", "answer"]
 
 
 @pytest.mark.parametrize("size", [300, 300_000])
-def test_figures_of_a_binary_file_are_those_of_plain_python(
-    coatcheck: Run, tmp_path: Path, size: int
+async def test_figures_of_a_binary_file_are_those_of_plain_python(
+    tmp_path: Path, size: int
 ) -> None:
     path = tmp_path / "image.bin"
     payload = (b"\x00\xff\x00text inside\x01" * size)[:size]
     path.write_bytes(payload)
 
-    outcome = coatcheck("demo", str(path), "--json").json
+    outcome = await ran_on(path, is_text=False)
 
     counted, bits, texts = map(json.loads, answers(outcome)[1:])
     values = Counter(payload)
@@ -313,11 +394,11 @@ def test_figures_of_a_binary_file_are_those_of_plain_python(
     assert outcome["rawAnswer"] == outcome["messages"][-1]["content"]
 
 
-def test_binary_file_without_texts_says_so(coatcheck: Run, tmp_path: Path) -> None:
+async def test_binary_file_without_texts_says_so(tmp_path: Path) -> None:
     path = tmp_path / "zeros.bin"
     path.write_bytes(b"\0" * 100)
 
-    outcome = coatcheck("demo", str(path), "--json").json
+    outcome = await ran_on(path, is_text=False)
 
     assert outcome["messages"][-1]["content"].endswith(
         "0.0 bits of information a byte.\nNo text in it."
@@ -331,13 +412,13 @@ def test_binary_file_without_texts_says_so(coatcheck: Run, tmp_path: Path) -> No
         "art:00000000-0000-4000-8000-000000000005",
     ],
 )
-def test_file_that_looks_like_a_pointer_gives_a_failure_and_no_crash(
-    coatcheck: Run, tmp_path: Path, content: str
+async def test_file_that_looks_like_a_pointer_gives_a_failure_and_no_crash(
+    tmp_path: Path, content: str
 ) -> None:
     path = tmp_path / "forged"
     path.write_text(content)
 
-    outcome = coatcheck("demo", str(path), "--json").json
+    outcome = await ran_on(path)
 
     assert "A tool failed: No artifact behind" in outcome["messages"][-1]["content"]
 
@@ -357,8 +438,8 @@ def test_what_lacks_a_part_of_an_envelope_is_none(text: str) -> None:
 
 
 async def test_model_answers_the_same_from_the_messages_alone(folder: Path) -> None:
-    job = inventory_job(Folder([str(folder)], lambda _done, _total: None).inventory)
-    outcome = await run_demo(job, Bank(MemoryStore()), lambda _: None)
+    served = Served(roots=(str(folder),))
+    outcome, job = await ran(served), job_of(served, None)
 
     # Nothing of the run is left but its text: bank, rows and tools are gone.
     written: list[dict[str, Any]] = json.loads(json.dumps(outcome.messages))
@@ -368,8 +449,8 @@ async def test_model_answers_the_same_from_the_messages_alone(folder: Path) -> N
 
 
 async def test_model_follows_what_it_is_shown_and_not_what_is_true(folder: Path) -> None:
-    job = inventory_job(Folder([str(folder)], lambda _done, _total: None).inventory)
-    outcome = await run_demo(job, Bank(MemoryStore()), lambda _: None)
+    served = Served(roots=(str(folder),))
+    outcome, job = await ran(served), job_of(served, None)
 
     forged = json.loads(json.dumps(outcome.messages).replace('"content": "600"', '"content": "7"'))
 
@@ -389,8 +470,8 @@ def test_output_says_that_the_model_is_a_script_and_raw_is_computed(
     assert done.err == ""
 
 
-@pytest.mark.parametrize("columns", [80, 120])
-def test_output_fits_the_terminal(in_terminal: Run, folder: Path, columns: int) -> None:
+def test_output_fits_the_terminal(in_terminal: Run, folder: Path) -> None:
+    columns = 80
     done = in_terminal("demo", "--root", str(folder), columns=columns)
 
     lines = re.sub(r"\x1b\[[0-9;]*m", "", done.text).splitlines()
@@ -413,22 +494,13 @@ def test_artifacts_are_kept_where_a_store_is_named(
     facts = coatcheck("show", command.split()[2], *kept, "--json").json
     assert (facts["tool"], facts["kind"]) == ("inventory", "tool-output")
     assert len(coatcheck("ls", *kept, "--json").json) == 1
-    plain = coatcheck("demo", "--root", str(folder), "--store", str(tmp_path / "kept")).text
-    assert f"coatcheck ls --store {tmp_path / 'kept'}\n" in plain
-    small = coatcheck("demo", __file__, "--store", str(tmp_path / "kept")).text
-    assert "Look at what was kept" not in small
 
 
-def test_long_message_is_cut_in_print_alone(
-    coatcheck: Run, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    path = tmp_path / "medium.txt"
-    path.write_text("word " * 1_000)
+def test_long_message_is_cut_in_print_alone(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    draw_message({"role": "tool", "content": "word " * 1_000})
+    printed = capsysbinary.readouterr().out.decode()
+    assert "3,000 more characters, cut only in print" in " ".join(printed.split())
 
-    assert "3,000 more characters, cut only in print" in " ".join(
-        coatcheck("demo", str(path)).text.split()
-    )
-    assert len(answers(coatcheck("demo", str(path), "--json").json)[0]) == 5_000
     draw_message({"role": "tool", "content": "y" * 2_000})
     assert b"cut" not in capsysbinary.readouterr().out
 
@@ -450,8 +522,7 @@ def test_demo_on_a_store_that_fails_ends_with_three(coatcheck: Run, tmp_path: Pa
 
 
 async def test_unreadable_files_are_named_in_the_output(text: Path) -> None:
-    job = text_job(text.read_text(), "words.txt")
-    outcome = await run_demo(job, Bank(MemoryStore()), lambda _: None)
+    outcome = await ran(Served(file=str(text), name="words.txt"))
 
     lines = list(remarks(outcome, None, skipped_files=3))
 

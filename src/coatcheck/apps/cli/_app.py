@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from ...bank import BlockingBank, is_begun, portal, without_secrets
 from ...errors import (
@@ -76,6 +76,25 @@ class Commands(TyperGroup):
 
 
 _NOT_THERE = (UnknownPointerError, ExpiredPointerError, NothingSelectedError, NoStoreError)
+
+
+class BeforeCommand(TyperCommand):
+    """A command behind whose own arguments, after ``--``, that of a server may stand."""
+
+    _KEY = "coatcheck.command"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as in what it overrides
+        own, command = args, list[str]()
+        if "--" in args:
+            at = args.index("--")
+            own, command = args[:at], args[at + 1 :]
+        ctx.meta[self._KEY] = command
+        return super().parse_args(ctx, own)
+
+    @classmethod
+    def of(cls, context: typer.Context) -> list[str]:
+        """Return what stood behind ``--``, nothing where nothing did."""
+        return list(context.meta[cls._KEY])
 
 
 def exit_code(error: CoatcheckError) -> int:

@@ -2,29 +2,35 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Generator
+import tempfile
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...errors import InvalidArgumentError, shown
-from ._app import Json, Scope, app, opened
+from ._app import BeforeCommand, Json, Scope, app, opened
 from ._input import is_text, read_input
 from ._out import draw, printable, write, write_json
 
 if TYPE_CHECKING:
-    from ._demo._jobs import Job
+    from ._demo._server import Served
 
 _SCRIPTED = (
     "The model below is a script, without key or network. It acts only on the messages it is "
-    "shown here; tools, bank and numbers are real."
+    "shown here; server, proxy, bank and numbers are real."
 )
 
 
-@app.command(epilog="Example: coatcheck demo server.log --store file:/tmp/demo")
+@app.command(
+    cls=BeforeCommand,
+    epilog="Example: coatcheck demo server.log --store file:/tmp/demo",
+)
 def demo(
+    context: typer.Context,
     file: Annotated[
         str | None,
         typer.Argument(metavar="FILE", help="Input.", show_default="the files of this Python"),
@@ -32,6 +38,10 @@ def demo(
     *,
     root: Annotated[
         str | None, typer.Option(metavar="DIR", help="Take stock of the files in this folder.")
+    ] = None,
+    call: Annotated[
+        list[str] | None,
+        typer.Option("--call", metavar="TOOL[=JSON]", help="Behind -- CMD: call this tool."),
     ] = None,
     store: Annotated[
         str | None,
@@ -46,42 +56,84 @@ def demo(
 ) -> None:
     """Watch an agent work on real input by pointer, and count what that saves.
 
-    The model is a script that acts only on what it was shown: no key, no network.
+    The model is a script that acts only on what it was shown: no key, no network. Its tools are
+    an MCP server behind the proxy. `coatcheck demo -- CMD …` puts the proxy before a server of
+    yours, and calls its tools that only read and need no arguments, or those of --call.
     """
-    if file is not None and root is not None:
-        raise InvalidArgumentError("FILE and --root exclude each other.")
+    if find_spec("mcp") is None:
+        raise InvalidArgumentError("The demo needs an extra.", "pip install 'coatcheck[proxy]'")
+    command = BeforeCommand.of(context)
+    if sum((file is not None, root is not None, bool(command))) > 1:
+        raise InvalidArgumentError("FILE, --root and -- CMD exclude each other.")
+    if call and not command:
+        raise InvalidArgumentError("--call goes with -- CMD.", "coatcheck demo -- npx some-server")
     if root is not None and not Path(root).is_dir():
         raise InvalidArgumentError(f"{shown(root)} is no folder.", "Name a folder after --root.")
+    if store is not None:
+        # A proxy goes on without its store. Whoever names one wants to know.
+        with opened(store, scope, begins=True) as bank:
+            bank.delete(bank.put("").pointer)
+    options = ["--store", store or "memory:", "--scope", scope]
+    if command:
+        from ._demo._own_server import show_own_server
+
+        asyncio.run(show_own_server(command, call or (), options, as_json=as_json))
+    else:
+        _scripted(file, root, options, store=store, scope=scope, as_json=as_json)
+
+
+def _scripted(
+    file: str | None,
+    root: str | None,
+    options: Sequence[str],
+    *,
+    store: str | None,
+    scope: str,
+    as_json: bool,
+) -> None:
+    """Run the scripted model on files, or on one."""
     from ._demo._draw import commands, draw_message, measured, remarks
-    from ._demo._inventory import Folder, environment_roots
-    from ._demo._jobs import inventory_job
-    from ._demo._run import run_demo
+    from ._demo._inventory import environment_roots
+    from ._demo._proxied import proxied
+    from ._demo._run import Outcome, run_demo
+    from ._demo._server import SKIPPED, Served, job_of
     from ._demo._wire import outcome_wire
 
-    with _progress() as tell_done:
-        folder = Folder(environment_roots() if root is None else [root], tell_done)
-        job = inventory_job(folder.inventory) if file is None else _file_job(file)
-        with opened(store or "memory:", scope, passing=True, begins=True) as bank:
-            # A mirrored tool goes on without its store. Whoever names one wants to know.
-            bank.delete(bank.put("").pointer)
-            if not as_json:
-                draw(_SCRIPTED, "")
-            outcome = asyncio.run(run_demo(job, bank.bank, _silent if as_json else draw_message))
+    if not as_json:
+        draw(_SCRIPTED, "")
+    with _progress() as tell_done, tempfile.TemporaryDirectory() as folder:
+        if file is None:
+            served = Served(roots=tuple(environment_roots() if root is None else [root]))
+        else:
+            served = _served_file(file, Path(folder))
+        job = job_of(served, None)
+        if job.inline_bytes is not None:
+            limits = Path(folder, "limits.toml")
+            limits.write_text(f"[tools.read_file]\ninline_bytes = {job.inline_bytes}\n")
+            options = [*options, "--settings", str(limits)]
+
+        async def run() -> tuple[Outcome, Mapping[str, Any]]:
+            async with proxied(served.command(), options, tell_done) as behind:
+                tell = _silent if as_json else draw_message
+                return await run_demo(job, behind, tell), behind.meta
+
+        outcome, meta = asyncio.run(run())
+    skipped = int(meta.get(SKIPPED, 0))
     if as_json:
-        write_json(outcome_wire(outcome, skipped_files=folder.skipped))
+        write_json(outcome_wire(outcome, skipped_files=skipped))
         return
-    draw(measured(outcome), *remarks(outcome, store, skipped_files=folder.skipped))
+    draw(measured(outcome), *remarks(outcome, store, skipped_files=skipped))
     if store is not None and outcome.pointers:
         write("".join(f"{line}\n" for line in commands(outcome, store, scope)))
 
 
-def _file_job(file: str) -> "Job":
-    from ._demo._jobs import binary_job, text_job
+def _served_file(file: str, folder: Path) -> "Served":
+    from ._demo._server import Served
 
     payload, name = read_input(file), printable(Path(file).name)
-    if is_text(payload):
-        return text_job(payload.decode(), name)
-    return binary_job(payload, name)
+    kept = folder / "input"  # as what was read may have been a pipe
+    kept.write_bytes(payload)
+    return Served(file=str(kept), name=name, is_text=is_text(payload))
 
 
 def _silent(_: object) -> None:

@@ -1,31 +1,49 @@
 """`coatcheck doctor`: looks whether all is well, and says what to do where it is not."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...bank import folder_at, store_at, without_secrets
 from ...errors import InvalidArgumentError
-from ._app import STORE_FAILED, Json, Store, app, default_store
+from ._app import STORE_FAILED, BeforeCommand, Json, Store, app, default_store
 from ._out import draw, is_terminal, one_line, write, write_json
+from ._servers import needs_extra, spec_of_command, specs_of
 
 if TYPE_CHECKING:
+    from ..proxy._config import UpstreamSpec
     from ._doctor import Finding
 
 _SIGNS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "bold red")}
 
 
-@app.command(epilog="Example: coatcheck doctor --store s3://bucket/coatcheck")
-def doctor(*, store: Store = None, as_json: Json = False) -> None:
+@app.command(cls=BeforeCommand, epilog="Example: coatcheck doctor --store s3://bucket/coatcheck")
+def doctor(
+    context: typer.Context,
+    *,
+    store: Store = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="Look at these servers too: mcpServers."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Check what is installed, and whether the store is reached, written, roomy and on time.
 
-    Each trouble comes with its remedy; where something has failed it ends with 3.
+    With --config FILE or -- CMD … it also starts MCP servers, as the proxy would, and lists their
+    tools. Each trouble comes with its remedy; where something has failed it ends with 3.
     """
     address = default_store() if store is None else store
     if address == "memory:":
         raise InvalidArgumentError("memory: is always well, and gone with the command.")
-    findings = asyncio.run(_look(address))
+    command = BeforeCommand.of(context)
+    if command and config is not None:
+        raise InvalidArgumentError("--config and -- CMD exclude each other.")
+    specs = spec_of_command(command) if command else () if config is None else specs_of(config)
+    findings = asyncio.run(_look(address, specs))
     is_well = all(finding.state != "failed" for finding in findings)
     if as_json:
         write_json(
@@ -49,7 +67,17 @@ def doctor(*, store: Store = None, as_json: Json = False) -> None:
         raise typer.Exit(STORE_FAILED)
 
 
-async def _look(address: str) -> "list[Finding]":
+async def _look(address: str, specs: "Sequence[UpstreamSpec]") -> "list[Finding]":
+    store = await _look_at_store(address)
+    if not specs:
+        return store
+    needs_extra()
+    from ._doctor_upstreams import examine_upstreams
+
+    return store + await examine_upstreams(specs)
+
+
+async def _look_at_store(address: str) -> "list[Finding]":
     from ._doctor import Finding, examine, installation
 
     findings = installation()

@@ -7,6 +7,7 @@ from . import (
     _gc_command,
     _journal_commands,
     _migrate_command,
+    _proxy_command,
     _query_command,
 )
 from ._app import app
@@ -19,6 +20,7 @@ commands = (
     _migrate_command,
     _gc_command,
     _journal_commands,
+    _proxy_command,
     _doctor_command,
     _demo_command,
 )

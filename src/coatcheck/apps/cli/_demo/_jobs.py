@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ._policy import Results, Script
@@ -51,13 +52,13 @@ def inventory_job(inventory: Callable[[], list[Row]]) -> Job:
     )
 
 
-def text_job(text: str, name: str) -> Job:
+def text_job(file: Path, name: str) -> Job:
     """Return the job of describing the text of a file that the model is told by its name."""
-    files = {name: text}
+    files = {name: file}
 
     def read_file(name: str) -> str:
         """Read a file."""
-        return files[name]
+        return files[name].read_bytes().decode()
 
     return Job(
         question=_file_question(
@@ -79,13 +80,13 @@ def text_job(text: str, name: str) -> Job:
     )
 
 
-def binary_job(content: bytes, name: str) -> Job:
+def binary_job(file: Path, name: str) -> Job:
     """Return the job of describing bytes. A model cannot read them, so they never go inline."""
-    files = {name: content}
+    files = {name: file}
 
     def read_file(name: str) -> bytes:
         """Read a file."""
-        return files[name]
+        return files[name].read_bytes()
 
     return Job(
         question=_file_question(
@@ -106,6 +107,17 @@ def binary_job(content: bytes, name: str) -> Job:
         ),
         inline_bytes=0,
     )
+
+
+def definition(job: Job, function: Callable[..., object]) -> tuple[str, str, Mapping[str, Any]]:
+    """Return name, description and JSON schema of one of a job's tools."""
+    told = str(function.__doc__).splitlines()[0]
+    if function is job.source:
+        return function.__name__, told, job.source_schema
+    parameter, more = job.script.parameter, dict(job.script.work)[function.__name__]
+    properties = {parameter: job.parameter_schema, **{name: {"type": "integer"} for name in more}}
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return function.__name__, told, schema
 
 
 def count(rows: list[Row]) -> int:

@@ -4,15 +4,11 @@ import base64
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from ....bank import Bank
 from ....content import dumps, visible
-from ....errors import CoatcheckError
-from ....mirror import Mirror
-from ....records import Envelope
-from ....tools import Tool, as_failure, retrieval_tools
-from ._jobs import Job
+from ....tools import Tool
+from ._jobs import Job, definition
 from ._policy import READER, Message, envelope_in, reply
 from ._tokens import TokenCounter
 
@@ -20,7 +16,6 @@ WINDOWS = (128_000, 200_000, 1_000_000)
 """Common sizes of context windows, in tokens."""
 
 _SYSTEM = "You answer questions with tools. Call one at a time."
-_SYSTEM_POINTERS = " Give tools large results as art:… or art:…#$[*].id."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,19 +57,43 @@ class Outcome:
         return None
 
 
-async def run_demo(job: Job, bank: Bank, tell: Callable[[Message], object]) -> Outcome:
-    """Run a job on a bank, then count what it takes without one.
+class Behind(Protocol):
+    """Tools behind a proxy."""
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """As a host sees them, ours too."""
+        ...
+
+    @property
+    def instructions(self) -> str:
+        """What a host tells its model of them."""
+        ...
+
+    @property
+    def artifacts(self) -> Sequence[Mapping[str, Any]]:
+        """What the results so far say of artifacts that stand in for parts of them."""
+        ...
+
+    async def payload(self, pointer: str, size_bytes: int) -> str | bytes:
+        """Return what stands behind a pointer, whole."""
+        ...
+
+
+async def run_demo(job: Job, behind: Behind, tell: Callable[[Message], object]) -> Outcome:
+    """Run a job with tools behind the proxy, then count what it takes without one.
 
     Args:
         job: What to do.
-        bank: Where large results go.
+        behind: A proxy before a server of the job's tools.
         tell: Is told each message of the run with pointers.
     """
     start = time.perf_counter()
-    tools = [*_mirrored(job, bank), *retrieval_tools(bank)]
-    messages = await _converse(job, tools, _SYSTEM + _SYSTEM_POINTERS, tell)
+    tools = behind.tools
+    system = f"{_SYSTEM} {behind.instructions}".rstrip()
+    messages = await _converse(job, tools, system, tell)
     seconds = time.perf_counter() - start
-    raw_tools = _raw(job)
+    raw_tools = _raw(job, await _source(behind, messages))
     raw = await _converse(job, raw_tools, _SYSTEM, lambda _: None)
 
     counter = TokenCounter()
@@ -147,47 +166,35 @@ def _requests(
         sent += counter.message(message, without=without)
 
 
-def _mirrored(job: Job, bank: Bank) -> list[Tool]:
-    mirror = Mirror(bank)
-    tools = [
-        _tool(job.source, mirror.wrap(job.source, inline_bytes=job.inline_bytes), job.source_schema)
-    ]
-    for function in job.work:
-        schema = mirror.schema(_schema(job, function))
-        tools.append(_tool(function, mirror.wrap(function), schema))
-    return tools
+async def _source(behind: Behind, messages: Sequence[Message]) -> str | bytes:
+    """Return what the first tool answered, whole: read back where a pointer stands for it."""
+    content = str(next(message for message in messages if message["role"] == "tool")["content"])
+    shown = envelope_in(content)
+    # A file may look like an envelope, and be none.
+    if shown is None or not behind.artifacts:
+        return content
+    return await behind.payload(shown["pointer"], shown["sizeBytes"])
 
 
-def _raw(job: Job) -> list[Tool]:
-    work = [_tool(function, _from_text(function), _schema(job, function)) for function in job.work]
-    return [_tool(job.source, job.source, job.source_schema), *work]
+def _raw(job: Job, source: str | bytes) -> list[Tool]:
+    shown = source if isinstance(source, str) else base64.b64encode(source).decode()
+
+    def read(**_: object) -> str:
+        return shown
+
+    work = [_tool(job, function, _from_text(function)) for function in job.work]
+    return [_tool(job, job.source, read), *work]
 
 
-def _tool(
-    function: Callable[..., object], work: Callable[..., object], schema: Mapping[str, Any]
-) -> Tool:
+def _tool(job: Job, function: Callable[..., object], work: Callable[..., object]) -> Tool:
+    name, description, schema = definition(job, function)
+
     async def call(arguments: Mapping[str, Any] | str) -> str:
-        try:
-            return _as_shown(work(**cast("Mapping[str, Any]", arguments)))
-        except CoatcheckError as error:
-            return str(as_failure(error))
+        value = work(**cast("Mapping[str, Any]", arguments))
+        text = value if isinstance(value, str) else dumps(value).decode("utf-8", "surrogatepass")
+        return visible(text)
 
-    return Tool(function.__name__, str(function.__doc__).splitlines()[0], schema, call)
-
-
-def _schema(job: Job, function: Callable[..., object]) -> Mapping[str, Any]:
-    parameter, more = job.script.parameter, dict(job.script.work)[function.__name__]
-    properties = {parameter: job.parameter_schema, **{name: {"type": "integer"} for name in more}}
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
-def _as_shown(value: object) -> str:
-    """Return a result as it stands in a message: text as it is, bytes as base64, else JSON."""
-    if isinstance(value, str | Envelope):
-        return visible(str(value))
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    return visible(dumps(value).decode("utf-8", "surrogatepass"))
+    return Tool(name, description, schema, call)
 
 
 def _from_text(function: Callable[..., object]) -> Callable[..., object]:

@@ -1,0 +1,1 @@
+"""The MCP proxy: stands between a host and its servers. Needs the `proxy` extra."""

@@ -1,0 +1,63 @@
+"""A configuration as it may be shown: what may be a secret in it is left out."""
+
+import re
+from collections.abc import Iterator
+
+from ._jsonc import Node, parse_jsonc
+from ._servers_file import VARIABLE
+
+MASK = '"•••"'
+
+_SEPARATOR = re.compile("[:=]")
+_VALUES = frozenset({"env", "headers"})
+_ARGS = "args"
+_SECRET = re.compile(r"key|token|secret|passw|auth|credential|bearer|dsn", re.IGNORECASE)
+_TOKEN = re.compile(r"\b(?:sk-|gh[pousr]_|github_pat_|xox[abpr]-|glpat-|AKIA|eyJ)[A-Za-z0-9_-]{8}")
+"""How tokens of well-known services begin."""
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]*@|[?&][^=\s]*=", re.IGNORECASE)
+
+
+def masked(text: str) -> str:
+    """Return the text of servers without what may be a secret.
+
+    That is values of variables and headers, and arguments and addresses that look like holding a
+    password. What only names a variable stays.
+
+    >>> masked(
+    ...     '{"a": {"command": "x", "args": ["--api-key", "1"], "env": {"B": "2", "C": "${C}"}}}'
+    ... )
+    '{"a": {"command": "x", "args": ["--api-key", "•••"], "env": {"B": "•••", "C": "${C}"}}}'
+    """
+    for node in sorted(_secret(parse_jsonc(text)), key=lambda node: -node.start):
+        text = text[: node.start] + MASK + text[node.stop :]
+    return text
+
+
+def _secret(node: Node) -> Iterator[Node]:
+    for key, member in node.members.items():
+        if key in _VALUES:
+            yield from (each for each in member.members.values() if not _is_plain(each))
+        elif key == _ARGS and isinstance(member.content, list):
+            yield from _secret_arguments(member.content)
+        elif isinstance(member.content, str) and _ADDRESS.search(member.content):
+            yield member
+        else:
+            yield from _secret(member)
+
+
+def _secret_arguments(arguments: list[Node]) -> Iterator[Node]:
+    flag = ""
+    for node in arguments:
+        said = node.content if isinstance(node.content, str) else ""
+        is_value = bool(flag and _SECRET.search(flag) and not said.startswith("-"))
+        before, separator, _ = _SEPARATOR.sub("=", said, count=1).partition("=")
+        is_both = bool(separator and _SECRET.search(before))
+        is_known = _TOKEN.search(said) or _ADDRESS.search(said)
+        if (is_value or is_both or is_known) and not _is_plain(node):
+            yield node
+        flag = said if said.startswith("-") and "=" not in said else ""
+
+
+def _is_plain(node: Node) -> bool:
+    """Return whether a value only names variables."""
+    return isinstance(node.content, str) and not VARIABLE.sub("", node.content).strip()

@@ -1,0 +1,122 @@
+"""`retrieve_context`, as an MCP tool of the proxy's own."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from ...bank import Bank
+from ...content import loads
+from ...errors import CoatcheckError, InvalidArgumentError, UnknownPointerError
+from ...records import is_id, is_pointer, names_pointer
+from ...tools import Tool, as_failure, is_failure
+
+READER = "retrieve_context"
+
+_MOST_RESULT_CHARS = 500_000
+"""What a host should let through whole: the longest page there is, written as JSON."""
+_ASKING = ("query", "search")
+
+
+def definition(tool: Tool) -> dict[str, object]:
+    """Return the tool as ``tools/list`` has it: the same bytes for ever."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": dict(tool.parameters),
+        "annotations": {"readOnlyHint": True, "openWorldHint": False},
+        "_meta": {"anthropic/maxResultSizeChars": _MOST_RESULT_CHARS},
+    }
+
+
+def is_reader(tool: Mapping[str, object]) -> bool:
+    """Return whether a tool of an upstream is this one too: of a proxy further in."""
+    schema = tool.get("inputSchema")
+    if tool.get("name") != READER or not isinstance(schema, Mapping):
+        return False
+    properties = cast("Mapping[str, object]", schema).get("properties")
+    return isinstance(properties, Mapping) and "artifactId" in properties
+
+
+def failed(error: CoatcheckError | OSError) -> dict[str, object]:
+    """Return a failure as the result of a tool, which a model reads; no protocol error is."""
+    return _result(str(as_failure(error)), is_error=True)
+
+
+async def answer(
+    bank: Bank, tool: Tool, params: Mapping[str, object], *, shows_images: bool, is_anonymous: bool
+) -> dict[str, object]:
+    """Return what the tool replies to a call, failures included.
+
+    Args:
+        bank: What it reads.
+        tool: The tool, on that bank.
+        params: Of the call: its arguments, if any.
+        shows_images: Whether an image is answered with an image block.
+        is_anonymous: Whether nothing tells the caller from others: then there are no names, and
+            no failure tells of another pointer.
+    """
+    given = params.get("arguments")
+    arguments: object = {} if given is None else given
+    try:
+        if not isinstance(arguments, Mapping):
+            raise InvalidArgumentError(
+                "the arguments are not a JSON object", "Pass the arguments by name, as one object."
+            )
+        asked = cast("Mapping[str, object]", arguments)
+        if is_anonymous:
+            check_unnamed(asked)
+        image = await _image(bank, asked) if shows_images else None
+    except (CoatcheckError, OSError) as error:
+        return failed(error)
+    if image is not None:
+        return image
+    reply = await tool.call(asked)
+    if not is_failure(reply):
+        return _result(reply, is_error=False)
+    return _result(without_neighbours(reply) if is_anonymous else reply, is_error=True)
+
+
+def check_unnamed(asked: Mapping[str, object]) -> None:
+    """Refuse names, where callers would share them.
+
+    Raises:
+        UnknownPointerError: The artifact is asked for by a name.
+        InvalidArgumentError: An answer is to have one.
+    """
+    text = asked.get("artifactId")
+    if isinstance(text, str) and not (is_pointer(text) or names_pointer(text) or is_id(text)):
+        raise UnknownPointerError(text)
+    if asked.get("saveAs") is not None:
+        raise InvalidArgumentError(
+            "saveAs is not taken here: callers without identity have no names.",
+            "Leave saveAs out; a large answer has a pointer of its own.",
+        )
+
+
+def without_neighbours(reply: str) -> str:
+    """Return a failure that tells of no pointer but the one that was asked for."""
+    failure = cast("dict[str, str]", loads(reply.encode()))
+    if failure["error"] != UnknownPointerError.code:
+        return reply
+    alone = as_failure(UnknownPointerError(""))
+    return str(replace(alone, message=failure["message"]))
+
+
+async def _image(bank: Bank, asked: Mapping[str, object]) -> dict[str, object] | None:
+    """Return an image as a block, None where something else is asked for."""
+    text = asked.get("artifactId")
+    if not isinstance(text, str) or any(asked.get(name) is not None for name in _ASKING):
+        return None
+    artifact = await bank.find(text)
+    if artifact is None or not artifact.content_type.startswith("image/"):
+        return None
+    if artifact.length_chars is not None:  # an SVG is text
+        return None
+    coded = b64encode(await bank.payload(artifact.pointer)).decode()
+    block = {"type": "image", "data": coded, "mimeType": artifact.content_type}
+    return {"content": [block], "isError": False}
+
+
+def _result(text: str, *, is_error: bool) -> dict[str, object]:
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}

@@ -1,0 +1,70 @@
+"""Server-sent events, read and written. Pure."""
+
+from dataclasses import dataclass
+
+KEEP_ALIVE = b": still here\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a stream."""
+
+    data: bytes
+    id: str | None = None
+    retry_ms: int | None = None
+
+
+class EventReader:
+    r"""Makes events of a stream of bytes, in time that is linear in their length.
+
+    >>> reader = EventReader()
+    >>> reader.feed(b"id: 7\nda"), reader.feed(b"ta: {}\n\n")
+    ([], [Event(data=b'{}', id='7', retry_ms=None)])
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._data: list[bytes] = []
+        self._id: str | None = None
+        self._retry_ms: int | None = None
+        self._after_return = False
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """Return the events that end in `chunk`."""
+        events: list[Event] = []
+        if self._after_return and chunk[:1] == b"\n":
+            chunk = chunk[1:]
+        if chunk:
+            self._after_return = chunk[-1:] == b"\r"
+        # JSON holds neither of them as they are.
+        *whole, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        for part in whole:
+            line, self._parts = b"".join([*self._parts, part]), []
+            if line:
+                self._take(line)
+            elif self._data or self._id is not None or self._retry_ms is not None:
+                events.append(Event(b"\n".join(self._data), self._id, self._retry_ms))
+                self._data, self._id, self._retry_ms = [], None, None
+        self._parts.append(rest)
+        return events
+
+    def _take(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._data.append(value)
+        elif name == b"id":
+            self._id = value.decode("utf-8", "replace")
+        elif name == b"retry" and value.isdigit():
+            self._retry_ms = int(value[:9])
+
+
+def event_of(line: bytes) -> bytes:
+    r"""Return a message as an event.
+
+    >>> event_of(b'{"id":1}\n')
+    b'event: message\ndata: {"id":1}\n\n'
+    """
+    # A result that came over HTTP may hold newlines between its members.
+    data = line.rstrip().replace(b"\r", b"").replace(b"\n", b"\ndata: ")
+    return b"event: message\ndata: %b\n\n" % data

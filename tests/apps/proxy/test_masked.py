@@ -1,0 +1,49 @@
+"""What may be a secret in a configuration is not shown."""
+
+import json
+
+import pytest
+
+from coatcheck.apps.proxy._masked import masked
+
+SECRET = "s3cret"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"env": {"TOKEN": SECRET, "PLAIN": SECRET}},
+        {"env": {"A": {"deeper": SECRET}}},
+        {"headers": {"Authorization": f"Bearer {SECRET}"}},
+        {"headers": {"Authorization": f"Bearer {SECRET} ${{X}}"}},
+        {"args": ["--api-key", SECRET]},
+        {"args": [f"--token={SECRET}"]},
+        {"args": [f"DB_PASSWORD={SECRET}"]},
+        {"args": ["--header", f"Authorization: Bearer {SECRET}"]},
+        {"args": [f"postgresql://me:{SECRET}@host/db"]},
+        {"args": ["sk-12345678" + SECRET]},
+        {"args": ["x", f"https://host/mcp?apiKey={SECRET}"]},
+        {"url": f"https://host/mcp?apiKey={SECRET}"},
+        {"url": f"https://me:{SECRET}@host/mcp"},
+    ],
+)
+def test_a_secret_is_left_out(entry: dict[str, object]) -> None:
+    text = json.dumps({"server": entry})
+
+    assert SECRET in text
+    assert SECRET not in masked(text)
+    assert "•••" in masked(text)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "npx", "args": ["-y", "@scope/server-files", "/home/me", "--keys", "-v"]},
+        {"env": {"TOKEN": "${TOKEN}"}, "args": ["--token", "${env:TOKEN}"]},
+        {"url": "https://host/mcp", "type": "http"},
+    ],
+)
+def test_what_is_no_secret_is_shown_as_it_is(entry: dict[str, object]) -> None:
+    text = json.dumps({"server": entry})
+
+    assert masked(text) == text
