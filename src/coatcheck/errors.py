@@ -263,14 +263,17 @@ class QuotaError(CoatcheckError, ValueError):
         size_bytes: What it takes.
         quota_bytes: What may be kept.
         whose: ``scope`` or ``store``.
+        is_all: False of a stream that was read no further.
     """
 
     code = "invalid-argument"
 
-    def __init__(self, size_bytes: int, quota_bytes: int, whose: str) -> None:
+    def __init__(
+        self, size_bytes: int, quota_bytes: int, whose: str, *, is_all: bool = True
+    ) -> None:
         super().__init__(
-            f"The value takes {size_bytes:,} bytes, and the quota of this {whose} is "
-            f"{quota_bytes:,} bytes."
+            f"The value takes {'' if is_all else 'at least '}{size_bytes:,} bytes, and the quota "
+            f"of this {whose} is {quota_bytes:,} bytes."
         )
         self.size_bytes = size_bytes
         self.quota_bytes = quota_bytes

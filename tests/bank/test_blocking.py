@@ -24,6 +24,51 @@ print(os.waitstatus_to_exitcode(status), bank.get("c"))
 bank.close()
 """
 
+FORK_IN_A_PUT = """
+import asyncio, os, signal, threading
+from coatcheck import BlockingBank
+from coatcheck.stores import MemoryStore
+
+class Halting(MemoryStore):
+    begun, may_end = threading.Event(), threading.Event()
+
+    async def create(self, key, payload):
+        self.begun.set()
+        while not self.may_end.is_set():
+            await asyncio.sleep(0.001)
+        return await super().create(key, payload)
+
+store = Halting()
+with BlockingBank("memory:") as bank:
+    bank.use_store(store)
+    putting = threading.Thread(target=bank.put, args=("x",))
+    putting.start()
+    store.begun.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        store.may_end.set()
+        print(bank.get(bank.put("from the child").pointer), flush=True)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    print(os.waitstatus_to_exitcode(status))
+    store.may_end.set()
+    putting.join()
+"""
+
+
+def test_a_forked_child_does_not_wait_for_what_its_parent_was_doing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK_IN_A_PUT],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.stderr == ""
+    assert done.stdout.split("\n") == ["from the child", "0", ""]
+
 
 def test_a_forked_child_uses_the_bank_and_closes_nothing_of_its_parent(tmp_path: Path) -> None:
     done = subprocess.run(

@@ -91,6 +91,22 @@ async def test_what_is_older_than_asked_for_goes(any_store: Store, clock: Manual
         await bank.get(old.pointer)
 
 
+@pytest.mark.parametrize("asked", ["expired", "older_than_seconds", "quota_bytes"])
+async def test_of_many_that_go_at_once_each_is_counted(
+    store: Store, clock: ManualClock, asked: str
+) -> None:
+    bank = Bank(store, clock=clock)
+    for _ in range(200):
+        await bank.put("xx", ttl_seconds=60)
+    clock.advance(61 if asked == "expired" else 1)
+
+    options: dict[str, int] = {} if asked == "expired" else {asked: 0}
+    done = await collect(store, clock=clock, **options)  # type: ignore[arg-type] # as named
+
+    assert (done.expired + done.evicted, done.size_bytes) == (200, 400)
+    assert await bank.usage() == Usage(0, 0)
+
+
 async def test_above_a_quota_the_oldest_go_of_a_scope_or_of_the_store(
     any_store: Store, clock: ManualClock
 ) -> None:
@@ -498,3 +514,25 @@ async def test_a_tombstone_that_is_none_goes_and_a_grant_that_is_none(
 
     assert (done.tombstones, done.leftovers) == (1, 1)
     assert len(await keys_of(store)) == 3
+
+
+async def test_a_scope_whose_name_is_damaged_is_collected_as_any_other(
+    store: Store, clock: ManualClock
+) -> None:
+    bank = Bank(store, clock=clock)
+    await bank.put("x", ttl_seconds=60)
+    await bank.scoped("other").put("y", ttl_seconds=60)
+    await store.put("store/scopes/default", b"\xff\xfe")
+    clock.advance(61)
+
+    assert (await collect(store, clock=clock)).expired == 2
+
+
+async def test_a_scope_is_found_by_its_name_though_what_is_written_there_is_damaged(
+    store: Store, clock: ManualClock
+) -> None:
+    await Bank(store, clock=clock).put("x", ttl_seconds=60)
+    await store.put("store/scopes/default", b"\xff\xfe")
+    clock.advance(61)
+
+    assert (await collect(store, scope="default", clock=clock)).expired == 1

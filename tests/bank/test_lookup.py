@@ -4,8 +4,9 @@ import pytest
 
 from coatcheck import Bank, UnknownPointerError
 from coatcheck.bank._keys import ScopeKeys
-from coatcheck.errors import DamagedRecordError, StoreFormatError
+from coatcheck.errors import DamagedRecordError, ExpiredPointerError, StoreFormatError
 from coatcheck.stores import Store
+from coatcheck.testing import ManualClock
 
 UNKNOWN = "art:00000000-0000-4000-8000-000000000005"
 KEYS = ScopeKeys.of("default")
@@ -120,3 +121,20 @@ async def test_a_mistyped_pointer_is_named_among_fifty(store: Store) -> None:
                 with pytest.raises(UnknownPointerError) as caught:
                     await bank.get(mistyped)
                 assert caught.value.nearest[0] == artifact.pointer
+
+
+async def test_a_name_that_has_expired_here_is_that_of_what_lives_above(
+    store: Store, clock: ManualClock
+) -> None:
+    parent = Bank(store, clock=clock)
+    child = parent.scoped("child", inherit=True)
+    expired = await child.put("below", name="plan", ttl_seconds=60)
+    clock.advance(61)
+
+    with pytest.raises(ExpiredPointerError):
+        await child.get("plan")
+    await parent.put("above", name="plan")
+
+    assert await child.get("plan") == "above"
+    with pytest.raises(ExpiredPointerError):
+        await child.get(expired.pointer)

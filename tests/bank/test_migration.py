@@ -434,3 +434,14 @@ async def test_a_source_that_fails_in_its_listing_is_told() -> None:
 
     with pytest.raises(StoreUnavailableError, match="no further"):
         await migrate(source, MemoryStore())
+
+
+async def test_a_scope_whose_name_is_damaged_is_told_before_anything_is_copied() -> None:
+    source, target = MemoryStore(), MemoryStore()
+    await Bank(source).put("x")
+    await source.put("store/scopes/default", b"\xff\xfe")
+
+    with pytest.raises(StoreFormatError, match="the name of a scope is no text"):
+        await migrate(source, target)
+
+    assert [key async for key in target.keys("store/")] == []

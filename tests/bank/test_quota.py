@@ -1,17 +1,19 @@
 """Quotas: the least recently used makes room, what is held or just put does not."""
 
 import logging
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Iterator
+from pathlib import Path
 
 import pytest
 
-from coatcheck import Artifact, Bank, Limits, Mirror
+from coatcheck import Artifact, Bank, Envelope, Limits, Mirror, mirror
 from coatcheck.bank import Usage
 from coatcheck.errors import ExpiredPointerError, QuotaError, StoreUnavailableError
 from coatcheck.stores import MemoryStore, ObjectStore, Store
 from coatcheck.testing import ManualClock
 
 KB = 1_000
+MB = 1_000_000
 
 
 async def put_many(bank: Bank, clock: ManualClock, count: int, size: int = KB) -> list[Artifact]:
@@ -121,6 +123,20 @@ async def test_what_live_runs_hold_is_never_evicted_and_goes_when_they_are_over(
     assert (await bank.usage()).size_bytes <= 10 * KB
 
 
+@pytest.mark.parametrize("count", [49, 50])
+async def test_a_minute_after_a_run_is_over_the_smallest_put_makes_room(
+    store: Store, clock: ManualClock, count: int
+) -> None:
+    bank = Bank(store, clock=clock, limits=Limits(scope_bytes=10 * KB))
+    async with bank.run("r1"):
+        await put_many(bank, clock, count)
+    clock.advance(60)
+
+    await bank.put("z")
+
+    assert (await bank.usage()).size_bytes <= 10 * KB
+
+
 async def test_an_artifact_is_not_evicted_by_its_own_put(store: Store, clock: ManualClock) -> None:
     bank = Bank(store, clock=clock, limits=Limits(scope_bytes=10 * KB))
     await put_many(bank, clock, 5)
@@ -153,6 +169,56 @@ async def test_what_alone_is_more_than_the_quota_is_refused_and_nothing_of_it_is
     for folder in ("payloads", "records", "listing"):
         assert len([key async for key in any_store.keys(f"s/default/{folder}/")]) == 1
     assert await bank.get(kept.pointer) == "kept"
+
+
+async def test_a_stream_is_refused_once_it_is_more_than_the_quota_and_read_no_further(
+    any_store: Store,
+) -> None:
+    bank = Bank(any_store, limits=Limits(scope_bytes=MB))
+    count = 0
+
+    async def long() -> AsyncIterable[str]:
+        nonlocal count
+        for _ in range(300):
+            count += 1
+            yield "x" * 100_000
+
+    with pytest.raises(QuotaError, match=r"takes at least .* quota of this scope is 1,000,000"):
+        await bank.put(long())
+
+    assert count < 100
+    assert [key async for key in any_store.keys("s/default/payloads/")] == []
+
+
+async def test_a_file_that_is_more_than_the_quota_leaves_nothing(
+    any_store: Store, tmp_path: Path
+) -> None:
+    bank = Bank(any_store, limits=Limits(scope_bytes=MB))
+    path = tmp_path / "long.log"
+    path.write_bytes(b"x\n" * 2 * MB)
+
+    with pytest.raises(QuotaError, match="quota of this scope is 1,000,000 bytes"):
+        await bank.put(path)
+
+    assert [key async for key in any_store.keys("s/default/payloads/")] == []
+    assert await bank.usage() == Usage(0, 0)
+
+
+def test_a_mirrored_stream_over_the_quota_is_read_to_its_end_and_told(
+    store: Store,
+) -> None:
+    count = 0
+
+    def rows() -> Iterator[str]:
+        nonlocal count
+        for _ in range(40):
+            count += 1
+            yield "x" * 100_000
+
+    shown = mirror(rows, Bank(store, limits=Limits(scope_bytes=MB)))()
+
+    assert count == 40
+    assert not isinstance(shown, Envelope)
 
 
 async def test_a_mirrored_result_over_the_quota_passes_inline_and_says_it_was_not_kept() -> None:

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from coatcheck import Bank
+from coatcheck.bank._burial import Burial
 from coatcheck.bank._keys import ScopeKeys
 from coatcheck.bank._removal import Remover
 from coatcheck.bank._shared import Shared
@@ -83,7 +84,7 @@ async def test_what_another_writer_put_meanwhile_under_the_same_id_stays() -> No
     again = await bank.put("x", key="k")
     shared = Shared(store, limits=Limits(), kinds=[], secret=None, clock=clock)
 
-    assert await Remover(shared, KEYS).bury(record) is False
+    assert await Burial(shared, KEYS).bury([record]) == ([], [])
 
     assert first.id == again.id
     assert await Bank(store, clock=clock).get(again.pointer) == "x"
@@ -95,12 +96,14 @@ async def test_a_removal_leaves_no_tombstone_and_a_burial_does() -> None:
     bank = Bank(store)
     removed, buried = await bank.put("x"), await bank.put("y")
     shared = Shared(store, limits=Limits(), kinds=[], secret=None, clock=time.time)
-    remover = Remover(shared, KEYS)
+    remover, burial = Remover(shared, KEYS), Burial(shared, KEYS)
+    first, second = [
+        await bank._desk.lookup.found(each.pointer)  # noqa: SLF001 - the record behind it
+        for each in (removed, buried)
+    ]
 
-    for artifact, remove in ((removed, remover.remove), (buried, remover.bury)):
-        record = await bank._desk.lookup.found(artifact.pointer)  # noqa: SLF001 - the record behind it
-        assert await remove(record) is True
-        assert await remove(record) is False
+    assert [await remover.remove(first) for _ in range(2)] == [True, False]
+    assert [await burial.bury([second]) for _ in range(2)] == [([second], []), ([], [])]
 
     assert await store.get(KEYS.gone(removed.id)) is None
     assert await store.get(KEYS.gone(buried.id)) is not None

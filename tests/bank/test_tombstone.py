@@ -1,5 +1,7 @@
 """What a tombstone tells, and what it is when somebody else wrote it."""
 
+import pytest
+
 from coatcheck import Bank
 from coatcheck.bank._tombstone import Tombstone
 from coatcheck.content import dumps
@@ -32,6 +34,18 @@ def test_facts_of_another_type_or_none_at_all_are_no_tombstone() -> None:
             assert Tombstone.from_bytes(dumps({**FACTS, name: None})) is None
     for stored in (b"", b"{", b"[]", b"1", b"\xff"):
         assert Tombstone.from_bytes(stored) is None
+
+
+@pytest.mark.parametrize("name", ["sizeBytes", "storedNs", "expiresNs"])
+def test_a_number_below_0_or_too_long_to_be_told_is_of_no_tombstone(name: str) -> None:
+    def with_number(digits: str) -> Tombstone | None:
+        facts = dumps({**FACTS, name: 123_456})
+        return Tombstone.from_bytes(facts.replace(b"123456", digits.encode()))
+
+    assert with_number("0") is not None
+    assert with_number("18446744073709551615") is not None
+    for digits in ("-1", "18446744073709551616", "1" + "0" * 5_000):
+        assert with_number(digits) is None
 
 
 def test_the_error_of_a_tombstone_says_what_was_there_and_quotes_no_glimpse() -> None:

@@ -45,6 +45,7 @@ CALLS: dict[str, Call] = {
     "get_range of nothing": lambda store: store.get_range("a/there", 10, 10),
     "get_range large": lambda store: store.get_range("a/there", 0, 3 * MB),
     "delete": lambda store: store.delete("a/gone"),
+    "delete_many": lambda store: store.delete_many([f"a/gone{number}" for number in range(40)]),
     "keys": listed,
 }
 

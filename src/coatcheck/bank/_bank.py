@@ -12,6 +12,7 @@ from ..stores import Store
 from ._asked import Asked, encoded
 from ._journal import Journal
 from ._lifetimes import Lifetimes
+from ._own_puts import OwnPuts
 from ._reader import searched
 from ._record import Record
 from ._seat import Seat
@@ -74,7 +75,7 @@ class Bank(Lifetimes):
         if not scope:
             raise ValueError("a scope needs a name")
         self._sit(seat, scope, parent)
-        self._put_here: dict[str, int] = {}
+        self._own_puts = OwnPuts()
         self.limits = seat.shared.limits
         self.journal = seat.shared.journal
 

@@ -1,15 +1,16 @@
 """What a collection does in one scope."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from ..errors import DamagedRecordError, StoreFormatError
 from ..records import is_id
 from ..stores import SupportsAge
+from ._burial import BATCHES_AT_ONCE, Burial, together
 from ._each import on_each
 from ._handles import is_told
-from ._holds import Holds
 from ._keys import ScopeKeys, due_ns, is_stamped, listed_id, listed_ns
 from ._record import Grant, Record, own_record
 from ._removal import WRITTEN_NS, Remover
@@ -78,7 +79,8 @@ class Collecting:
         done: What is counted.
         progress: What is told.
         held: Ids of what stays, as a live run holds it.
-        would_go: Where nothing is to be removed, ids of what would be; else None.
+        went: Ids of what was removed.
+        dry_run: Remove nothing; in `went` is what would be.
     """
 
     def __init__(
@@ -89,7 +91,8 @@ class Collecting:
         progress: Progress,
         *,
         held: set[str],
-        would_go: set[str] | None,
+        went: set[str],
+        dry_run: bool,
     ) -> None:
         self._shared = shared
         self._store = shared.store
@@ -97,10 +100,12 @@ class Collecting:
         self._done = done
         self._progress = progress
         self._held = held
-        self._would_go = would_go
+        self._went = went
+        self._dry_run = dry_run
         self._touched: set[str] = set()
+        self._listed_anew: list[str] = []
         self._remover = Remover(shared, keys)
-        self._holds = Holds(shared, keys)
+        self._burial = Burial(shared, keys, dry_run=dry_run)
         self._ages = shared.store if isinstance(shared.store, SupportsAge) else None
 
     async def run(self, older_than_seconds: float | None) -> None:
@@ -113,24 +118,32 @@ class Collecting:
         if not forgets:
             await self._drop_leases()
             await self._mend(payloads, listing)  # first: what is listed anew may be due
-            await self._each(await _all(self._store.keys(self._keys.due_folder)), self._end)
+            now_ns = self._shared.now_ns()
+            due = await _all(self._store.keys(self._keys.due_folder))
+            ended = {key: id_ for key in due if due_ns(key) <= now_ns and (id_ := listed_id(key))}
+            await on_each(together(ended.items()), self._end, at_once=BATCHES_AT_ONCE)
         if older_than_seconds is not None:
             before_ns = self._shared.now_ns() - int(older_than_seconds * _SECOND_NS)
-            listing = await _all(self._store.keys(self._keys.listing_folder))
-            old = [key for key in listing if listed_id(key) and listed_ns(key) < before_ns]
+            listing += self._listed_anew
+            old = {
+                key: id_
+                for key in listing
+                if listed_ns(key) < before_ns
+                and (id_ := listed_id(key)) is not None
+                and id_ not in self._went
+            }
             self._progress.expect(len(old))
-            await self._each(old, self._evict)
+            await on_each(together(old.items()), self._evict, at_once=BATCHES_AT_ONCE)
 
     async def _mend(self, payloads: list[str], listing: list[str]) -> None:
         records = {_last(key) for key in await _all(self._store.keys(self._keys.record("")))}
         self._progress.expect(len(records))
-        listed = Counter(id_ for key in listing if (id_ := listed_id(key)) is not None)
-        await self._each((id_ for id_ in records if id_ not in listed and is_id(id_)), self._relist)
-        doubted = [key for key in listing if _is_doubted(listed_id(key), records, listed)]
-        await self._each(doubted, self._unlist)
-        stored = Counter(_last(key)[:36] for key in payloads)
-        orphans = [key for key in payloads if _is_doubted(_last(key)[:36], records, stored)]
-        await self._each(orphans, self._sweep)
+        listed = {key: id_ for key in listing if (id_ := listed_id(key)) is not None}
+        unlisted = records.difference(listed.values())
+        await self._each((id_ for id_ in unlisted if is_id(id_)), self._relist)
+        await self._each(_doubted(listed, records), self._unlist)
+        stored = {key: _last(key)[:36] for key in payloads}
+        await self._each(_doubted(stored, records), self._sweep)
         self._touched = set(await _all(self._store.keys(self._keys.touched(""))))
         await self._each([key for key in self._touched if _last(key) not in records], self._drop)
         await self._each(await _all(self._store.keys(self._keys.grant(""))), self._drop_grant)
@@ -149,19 +162,22 @@ class Collecting:
                 await self._each(pins, self._drop)
             await self._drop(key)  # last, as it leads to them
 
-    async def _end(self, key: str) -> None:
-        """Do what is due for an artifact, or its tombstone."""
-        id_ = listed_id(key)
-        if id_ is None or due_ns(key) > self._shared.now_ns():
-            return
-        record = await self._record_of(id_)
-        if record is None:
-            await self._end_tombstone(id_)
-        elif record.expires_ns == due_ns(key):
-            went = await self._bury(record)
-            self._done.expired += went
-            return
-        await self._delete(key)
+    async def _end(self, due: Sequence[tuple[str, str]]) -> None:
+        """Do what is due for artifacts, or their tombstones: keys that say so, and ids."""
+        found = await self._burial.records([id_ for _, id_ in due])
+        expired: list[Record] = []
+        for key, id_ in due:
+            record = found[id_]
+            if isinstance(record, StoreFormatError):
+                self._pass_over(record)
+            elif record is not None and record.expires_ns == due_ns(key):
+                expired.append(record)
+            else:
+                if record is None:
+                    await self._end_tombstone(id_)
+                await self._delete(key)
+        went = await self._bury(expired)
+        self._done.expired += went  # not before: others count meanwhile
 
     async def _end_tombstone(self, id_: str) -> None:
         key = self._keys.gone(id_)
@@ -172,34 +188,41 @@ class Collecting:
             self._done.tombstones += 1
             await self._delete(key)
 
-    async def _evict(self, key: str) -> None:
-        record = await self._record_of(listed_id(key) or "")
-        if record is not None and is_stamped(key, record.stored_ns):
-            went = await self._bury(record)
-            self._done.evicted += went
-        self._progress.advance()
+    async def _evict(self, old: Sequence[tuple[str, str]]) -> None:
+        """Remove artifacts that are older than asked for: keys that list them, and ids."""
+        found = await self._burial.records([id_ for _, id_ in old])
+        records: dict[str, Record] = {}
+        for key, id_ in old:
+            record = found[id_]
+            if isinstance(record, StoreFormatError):
+                self._pass_over(record)
+            elif record is not None and is_stamped(key, record.stored_ns):
+                records[id_] = record
+        went = await self._bury(list(records.values()))
+        self._done.evicted += went
+        self._progress.advance(len(old))
 
-    async def _bury(self, record: Record) -> int:
-        """Remove an artifact that no live run holds; return how many went."""
-        if await self._holds.holds(record):
-            self._held.add(record.artifact.id)
-            return 0
-        if self._would_go is None:
-            went = await self._remover.bury(record)
-            if (touched := self._keys.touched(record.artifact.id)) in self._touched:
-                await self._store.delete(touched)
-        else:  # it may have expired and be old too
-            went = record.artifact.id not in self._would_go
-            self._would_go.add(record.artifact.id)
-        self._done.size_bytes += record.artifact.size_bytes if went else 0
-        return int(went)
+    async def _bury(self, records: Sequence[Record]) -> int:
+        """Remove artifacts that no live run holds; return how many went."""
+        went, held = await self._burial.bury(records)
+        self._held.update(record.artifact.id for record in held)
+        self._went.update(record.artifact.id for record in went)
+        if not self._dry_run:
+            touched = [self._keys.touched(record.artifact.id) for record in went]
+            await self._shared.delete_each([key for key in touched if key in self._touched])
+        self._done.size_bytes += sum(record.artifact.size_bytes for record in went)
+        return len(went)
 
     async def _relist(self, id_: str) -> None:
         record = await self._record_of(id_)
         if record is None or record.stored_ns > self._shared.now_ns() - WRITTEN_NS:
             return
-        stands = self._would_go is not None or await self._remover.enter(record)
-        self._done.relisted += stands
+        if self._dry_run or await self._remover.enter(record):
+            self._done.relisted += 1
+            artifact = record.artifact
+            self._listed_anew.append(
+                self._keys.listing(record.stored_ns, artifact.id, artifact.size_bytes)
+            )
 
     async def _unlist(self, key: str) -> None:
         record = await self._record_of(listed_id(key) or "")
@@ -239,7 +262,7 @@ class Collecting:
         await self._delete(key)
 
     async def _delete(self, key: str) -> None:
-        if self._would_go is None:
+        if not self._dry_run:
             await self._store.delete(key)
 
     async def _record_of(self, id_: str) -> Record | None:
@@ -255,13 +278,18 @@ class Collecting:
         async def attempt(item: str) -> None:
             try:
                 await work(item)
-            except DamagedRecordError as error:  # its owner has to delete it
-                if error.pointer not in self._done.damaged:
-                    self._done.damaged.append(error.pointer)
-            except StoreFormatError:  # of a later version, which knows what to do with it
-                return
+            except StoreFormatError as error:
+                self._pass_over(error)
 
         await on_each(items, attempt)
+
+    def _pass_over(self, error: StoreFormatError) -> None:
+        """Note a record that is damaged: its owner has to delete it.
+
+        One of a later version is for whoever knows that.
+        """
+        if isinstance(error, DamagedRecordError) and error.pointer not in self._done.damaged:
+            self._done.damaged.append(error.pointer)
 
 
 async def _all(keys: AsyncIterator[str]) -> list[str]:
@@ -272,6 +300,7 @@ def _last(key: str) -> str:
     return key.rpartition("/")[2]
 
 
-def _is_doubted(id_: str | None, records: set[str], counts: Mapping[str, int]) -> bool:
-    """Return whether a key may stand for nothing: its id has no record, or others have it too."""
-    return id_ is not None and (id_ not in records or counts[id_] > 1)
+def _doubted(ids: Mapping[str, str], records: AbstractSet[str]) -> list[str]:
+    """Return the keys that may stand for nothing: their id has no record, or others have it too."""
+    counts = Counter(ids.values())
+    return [key for key, id_ in ids.items() if id_ not in records or counts[id_] > 1]

@@ -10,8 +10,10 @@ _AT_ONCE = 16
 _TURN = 32
 
 
-async def on_each(items: Iterable[T], work: Callable[[T], Awaitable[object]]) -> None:
-    """Await `work` of each item, up to 16 at once; begin no more after a failure.
+async def on_each(
+    items: Iterable[T], work: Callable[[T], Awaitable[object]], *, at_once: int = _AT_ONCE
+) -> None:
+    """Await `work` of each item, up to `at_once` at a time; begin no more after a failure.
 
     Raises:
         Exception: What `work` raised first.
@@ -33,7 +35,7 @@ async def on_each(items: Iterable[T], work: Callable[[T], Awaitable[object]]) ->
                 await checkpoint()
 
     async with create_task_group() as group:
-        for _ in range(_AT_ONCE):
+        for _ in range(at_once):
             group.start_soon(work_on_some)
     if failures:
         raise failures[0]

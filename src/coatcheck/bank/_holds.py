@@ -1,5 +1,7 @@
 """What live runs hold of a scope: it neither expires, nor makes room."""
 
+from collections.abc import Sequence
+
 from ._keys import ScopeKeys
 from ._record import Record
 from ._run import leases
@@ -30,10 +32,26 @@ class Holds:
             record: That of the artifact.
             runs: What `runs` gave, where it was asked just now.
         """
+        return bool(await self.held([record], runs))
+
+    async def held(self, records: Sequence[Record], runs: frozenset[str] | None = None) -> set[str]:
+        """Return the ids of those of some artifacts that a run holds. Arguments as of `holds`."""
         if runs is None:
             runs = await self.runs()
-        run = record.artifact.run
-        if run is not None and self._keys.run_segment(run) in runs:
-            return True
-        pins = [self._keys.pin(segment, record.artifact.id) for segment in runs]
-        return any([await self._shared.store.get(pin) is not None for pin in pins])
+        if not runs:
+            return set()
+        own = {segment: self._keys.run_segment(segment) for segment in _runs_of(records)}
+        held = {each.artifact.id for each in records if own.get(each.artifact.run or "") in runs}
+        pins = {
+            self._keys.pin(segment, id_): id_
+            for segment in runs
+            for id_ in (each.artifact.id for each in records)
+            if id_ not in held
+        }
+        found = await self._shared.get_each(list(pins))
+        pinned = zip(pins.values(), found, strict=True)
+        return held | {id_ for id_, pin in pinned if pin is not None}
+
+
+def _runs_of(records: Sequence[Record]) -> set[str]:
+    return {each.artifact.run for each in records if each.artifact.run is not None}

@@ -6,9 +6,10 @@ from ..errors import DamagedRecordError, InvalidArgumentError
 from ..records import Pointer
 from ._grants import Granting
 from ._holds import Holds
+from ._own_puts import OwnPuts
 from ._quota import listed, make_room
 from ._record import Record
-from ._run import Run, current_run
+from ._run import Run, current_run, renew_runs
 from ._seat import Desk
 from ._select import selector_of
 
@@ -25,8 +26,7 @@ class Usage:
 class Lifetimes(Granting):
     """The part of a bank that knows how long an artifact lives."""
 
-    _put_here: dict[str, int]
-    """When this object put what is still there, by id."""
+    _own_puts: OwnPuts
 
     def run(self, name: str) -> Run:
         """Return a run of this scope, for ``async with``: what it is shown stays while it goes on.
@@ -98,19 +98,15 @@ class Lifetimes(Granting):
         desk = self._desk
         before_ns = desk.shared.now_ns() - int(older_than_seconds * 1_000_000_000)
         holds = Holds(desk.shared, self._scope_keys)
-        # A copy, as other threads put meanwhile.
-        put_here = self._put_here.copy()
         removed = 0
-        for id_, stored_ns in put_here.items():
-            if stored_ns >= before_ns:
-                continue
+        for id_, stored_ns in self._own_puts.before(before_ns):
             try:
                 record = await desk.lookup.own(id_)
             except DamagedRecordError:
                 removed += await desk.remover.discard(id_)
                 record = None
             if record is None or record.stored_ns != stored_ns:
-                self._put_here.pop(id_, None)
+                self._own_puts.drop(id_)
             elif not await holds.holds(record):
                 removed += await self._remove(desk, record)
         return removed
@@ -124,17 +120,17 @@ class Lifetimes(Granting):
 
     async def _remove(self, desk: Desk, record: Record) -> bool:
         await desk.remover.remove(record)
-        self._put_here.pop(record.artifact.id, None)
+        self._own_puts.drop(record.artifact.id)
         return True
 
     async def _is_put(self, desk: Desk, record: Record, *, is_new: bool) -> None:
         """Note what was put: for `cleanup`, for the run, and for the quotas."""
         if is_new:
-            self._put_here[record.artifact.id] = record.stored_ns
+            await self._own_puts.add(record, desk.shared, self._scope_keys)
+        await renew_runs(desk.shared)
         run = current_run(desk.shared, self._scope_keys)
         if run is not None:
-            await run.renew()
             await run.show(record)
         if is_new and desk.shared.has_quota:
             for id_ in await make_room(desk.shared, self._scope_keys, record):
-                self._put_here.pop(id_, None)
+                self._own_puts.drop(id_)

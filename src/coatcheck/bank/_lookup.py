@@ -15,7 +15,7 @@ from ._keys import ScopeKeys, is_name, is_stamped, listed_id, owner_of
 from ._nearest import most_alike
 from ._quota import touch
 from ._record import Grant, Record, own_record
-from ._run import current_run
+from ._run import current_run, renew_runs
 from ._shared import Shared
 from ._tombstone import Tombstone
 
@@ -56,23 +56,29 @@ class Lookup:
         Raises:
             ExpiredPointerError: There was one, but its time has passed.
         """
-        await self._shared.check_format()
+        await self._begin()
         run = current_run(self._shared, self._keys)
-        if run is not None:  # first: whatever the clock says, what it holds stays
-            await run.renew()
         lookup: Lookup | None = self
+        expired: Record | None = None
         while lookup is not None:
             record = await lookup.here(text, recall=recall)
             if record is not None:
                 if not await self.is_live(record):
-                    raise Tombstone.of(record, 0).expired(text)
-                if (run is None and self._shared.touched is None) or await self.show(record):
+                    expired = expired or record  # above, the name may stand for what lives
+                elif (run is None and self._shared.touched is None) or await self.show(record):
                     return record
             lookup = lookup._parent  # noqa: SLF001 - same class
+        if expired is not None:
+            raise Tombstone.of(expired, 0).expired(text)
         tombstone = await self._tombstone(text)
         if tombstone is not None:
             raise tombstone.expired(text)
         return None
+
+    async def _begin(self) -> None:
+        await self._shared.check_format()
+        # First: whatever the clock says, what the runs hold stays.
+        await renew_runs(self._shared)
 
     async def is_live(self, record: Record) -> bool:
         """Return whether an artifact's time has not passed, or a live run holds it."""
@@ -88,8 +94,13 @@ class Lookup:
         if run is None or not await run.show(record):
             return True
         # Whoever removes it may have looked for pins just before.
-        key = owner_of(record.payload_key).record(record.artifact.id)
-        return await self._shared.store.get(key) is not None
+        owner, id_ = owner_of(record.payload_key), record.artifact.id
+        stored = await self._shared.store.get(owner.gone(id_))
+        tombstone = None if stored is None else Tombstone.from_bytes(stored)
+        if tombstone is not None and tombstone.is_of_burial(record, self._shared.now_ns()):
+            run.forget(record)
+            return False
+        return await self._shared.store.get(owner.record(id_)) is not None
 
     async def _tombstone(self, text: str) -> Tombstone | None:
         """Return the tombstone of what stood behind an id, here or above, or by grant."""
@@ -131,6 +142,7 @@ class Lookup:
 
     async def own(self, text: str) -> Record | None:
         """Return the record behind `text` where this scope owns it."""
+        await renew_runs(self._shared)
         record = await self.here(text)
         if record is None or not self._keys.is_payload_of(record.artifact.id, record.payload_key):
             return None
@@ -169,7 +181,7 @@ class Lookup:
 
     async def granted(self) -> list[Record]:
         """Return the live records that other scopes granted to this one, newest first."""
-        await self._shared.check_format()
+        await self._begin()
         records: list[Record] = []
         async for key in self._shared.store.keys(self._keys.grant("")):
             id_ = key.rpartition("/")[2]
@@ -196,7 +208,7 @@ class Lookup:
 
     async def newest(self) -> AsyncGenerator[Record, None]:
         """Yield the scope's live records, newest first, without those that cannot be read."""
-        await self._shared.check_format()
+        await self._begin()
         holds = Holds(self._shared, self._keys)
         runs: frozenset[str] | None = None
         async for keys in _together(self._shared.store.keys(self._keys.listing_folder)):

@@ -1,17 +1,16 @@
 """Quotas: what may lie in a scope, or a store; the least recently used makes room for others."""
 
 import re
-from collections.abc import AsyncGenerator, Callable, Container, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
-from ..errors import QuotaError, StoreError, StoreFormatError
+from ..errors import QuotaError, StoreError
+from ._burial import BATCHES_AT_ONCE, Burial, together
 from ._each import on_each
-from ._holds import Holds
 from ._keys import ScopeKeys, is_stamped, listed_bytes, listed_id, listed_ns, owner_of
-from ._record import Record, own_record
-from ._removal import Remover
+from ._record import Record
 from ._scopes import scope_keys
 from ._shared import Shared
 from ._tally import Tally
@@ -24,8 +23,8 @@ _MOST_TOUCHED = 10_000
 _TIME = re.compile(rb"[0-9]{1,20}")
 
 
-def check_quota(shared: Shared, size_bytes: int) -> None:
-    """Pass where a payload may be kept at all.
+def check_quota(shared: Shared, size_bytes: int, *, is_all: bool = True) -> None:
+    """Pass where a payload may be kept at all, or `size_bytes` that are not all of it.
 
     Raises:
         QuotaError: It is larger than all that a scope or the store may hold.
@@ -35,7 +34,7 @@ def check_quota(shared: Shared, size_bytes: int) -> None:
     limits = shared.limits
     for whose, quota_bytes in (("scope", limits.scope_bytes), ("store", limits.store_bytes)):
         if quota_bytes is not None and size_bytes > quota_bytes:
-            raise QuotaError(size_bytes, quota_bytes, whose)
+            raise QuotaError(size_bytes, quota_bytes, whose, is_all=is_all)
 
 
 async def touch(shared: Shared, record: Record) -> None:
@@ -79,9 +78,8 @@ async def _hold(
         if tally is not None:
             tally.add(put.artifact.size_bytes)
         if tally is None or tally.is_stale(shared.now_ns(), quota_bytes):
-            held_bytes = 0 if tally is None else tally.held_bytes
-            size_bytes = await _size_bytes(shared, scope)
-            tally = Tally(size_bytes, shared.now_ns(), held_bytes=held_bytes)
+            # Without what was held: the runs may be over.
+            tally = Tally(await _size_bytes(shared, scope), shared.now_ns())
             shared.tallies[place] = tally
         if not tally.is_over(quota_bytes):
             return []
@@ -154,37 +152,64 @@ async def evict(
         dry_run: Only count.
         tell: Called for each that goes.
     """
-    removers = {keys.segment: Remover(shared, keys) for keys in scopes}
     queue = _Queue(shared)
     for keys in scopes:
         await queue.add(keys, without)
     room = Room(queue.size_bytes)
 
-    async def remove(each: tuple[Listed, ScopeKeys]) -> None:
-        artifact, keys = each
-        try:
-            record = await _record_of(shared, keys, artifact)
-            if record is not None:
-                if artifact.id == spared:
-                    return
-                if await Holds(shared, keys).holds(record):
-                    room.held.append(artifact.id)
-                    return
-                if dry_run or await removers[keys.segment].bury(record):
-                    await queue.forget(keys.touched(artifact.id), dry_run=dry_run)
-                    room.evicted.append(artifact.id)
-                    room.evicted_bytes += artifact.size_bytes
-                    tell()
-        except StoreFormatError:  # damaged: what it names is unknown, and stays
-            return
-        room.left_bytes -= artifact.size_bytes
+    async def remove(batch: tuple[ScopeKeys, list[Listed]]) -> None:
+        keys, some = batch
+        burial = Burial(shared, keys, dry_run=dry_run)
+        going = await _standing(burial, some, room)
+        going.pop(spared or "", None)
+        went, held = await burial.bury(list(going.values()))
+        room.held += [record.artifact.id for record in held]
+        # What another one has removed meanwhile takes no room either.
+        left = going.keys() - {record.artifact.id for record in held}
+        room.left_bytes -= sum(going[id_].artifact.size_bytes for id_ in left)
+        await queue.forget([keys.touched(each.artifact.id) for each in went], dry_run=dry_run)
+        for record in went:
+            room.evicted.append(record.artifact.id)
+            room.evicted_bytes += record.artifact.size_bytes
+            tell()
 
     while room.left_bytes > goal_bytes:
         some = await queue.take(room.left_bytes - goal_bytes)
         if not some:
             break
-        await on_each(some, remove)
+        await on_each(_by_scope(some), remove, at_once=BATCHES_AT_ONCE)
     return room
+
+
+def _by_scope(
+    artifacts: Iterable[tuple[Listed, ScopeKeys]],
+) -> Iterator[tuple[ScopeKeys, list[Listed]]]:
+    """Yield artifacts by as many of one scope as are buried at once."""
+    of_scope: dict[ScopeKeys, list[Listed]] = {}
+    for each, keys in artifacts:
+        of_scope.setdefault(keys, []).append(each)
+    for keys, some in of_scope.items():
+        for batch in together(some):
+            yield keys, batch
+
+
+async def _standing(burial: Burial, listed: Sequence[Listed], room: Room) -> dict[str, Record]:
+    """Return the records of listed artifacts, by id.
+
+    One that is gone, or was put anew, takes no room. What one names that cannot be read is
+    unknown, and stays.
+    """
+    found = await burial.records([each.id for each in listed])
+    standing: dict[str, Record] = {}
+    for each in listed:
+        record = found[each.id]
+        if record is None or (
+            isinstance(record, Record) and not is_stamped(each.key, record.stored_ns)
+        ):
+            room.left_bytes -= each.size_bytes
+        elif isinstance(record, Record):
+            standing[each.id] = record
+    return standing
 
 
 class _Queue:
@@ -223,17 +248,10 @@ class _Queue:
             size_bytes -= each.size_bytes
         return taken
 
-    async def forget(self, touched: str, *, dry_run: bool) -> None:
-        """Remove what says when an artifact was used that has gone, where there is such a key."""
-        if touched in self._looked_up and not dry_run:
-            await self._shared.store.delete(touched)
-
-
-async def _record_of(shared: Shared, keys: ScopeKeys, each: Listed) -> Record | None:
-    """Return the record of a listed artifact, None where that is gone, or was put anew."""
-    stored = await shared.store.get(keys.record(each.id))
-    record = None if stored is None else own_record(stored, each.id, keys)
-    return record if record is not None and is_stamped(each.key, record.stored_ns) else None
+    async def forget(self, touched: Sequence[str], *, dry_run: bool) -> None:
+        """Remove what says when artifacts were used that have gone, where there are such keys."""
+        if not dry_run:
+            await self._shared.delete_each([key for key in touched if key in self._looked_up])
 
 
 def _time_ns(stored: bytes | None) -> int:

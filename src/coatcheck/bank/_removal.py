@@ -1,5 +1,9 @@
-"""How an artifact goes: the reverse of its writing, so that no entry points at nothing."""
+"""How artifacts go: the reverse of their writing, so that no entry points at nothing."""
 
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+from ..errors import StoreFormatError
 from ._keys import ScopeKeys
 from ._record import Record, own_record
 from ._shared import Shared
@@ -27,17 +31,56 @@ class Remover:
         What another writer put under the same id since `record` was read stays.
         """
         await self._shared.store.delete(self._keys.gone(record.artifact.id))
-        return await self._take(record)
+        return bool(await self.take([record]))
 
-    async def bury(self, record: Record) -> bool:
-        """Remove an artifact and leave its tombstone; return whether it was still there."""
-        shared, keys, id_ = self._shared, self._keys, record.artifact.id
-        now_ns = shared.now_ns()
+    async def tell(self, records: Sequence[Record]) -> dict[str, tuple[str, str]]:
+        """Write the tombstones of artifacts that are to go; return their keys by id.
+
+        Before they go: whoever finds one gone is told what it was.
+        """
+        shared, keys, now_ns = self._shared, self._keys, self._shared.now_ns()
+        told: dict[str, tuple[str, str]] = {}
+        tombstones: dict[str, bytes] = {}
+        for record in records:
+            id_ = record.artifact.id
+            tombstones[keys.gone(id_)] = Tombstone.of(record, now_ns).to_bytes()
+            told[id_] = (keys.gone(id_), keys.due(now_ns + TOLD_NS, id_))
         if shared.expires is None:
-            await shared.store.put(keys.due(now_ns + TOLD_NS, id_), b"")
-        # First: whoever finds the artifact gone is told what it was.
-        await shared.put_for(keys.gone(id_), Tombstone.of(record, now_ns).to_bytes(), TOLD_NS)
-        return await self._take(record)
+            await shared.put_each_for({due: b"" for _, due in told.values()}, TOLD_NS)
+        await shared.put_each_for(tombstones, TOLD_NS)
+        return told
+
+    async def take(self, records: Sequence[Record]) -> list[Record]:
+        """Remove artifacts; return those that were still there.
+
+        What another writer put under the same id since a record was read stays.
+        """
+        shared = self._shared
+        by_key = {self._keys.record(record.artifact.id): record for record in records}
+        entries = {
+            key: entries_of(shared, self._keys, record)[::-1] for key, record in by_key.items()
+        }
+        await shared.delete_each([entry for each in entries.values() for entry in each])
+        # A store cannot delete on a condition. Between processes the gap is two calls wide.
+        async with AsyncExitStack() as alone:
+            for key in sorted(by_key):  # in one order, as others may wait for some of the same
+                await alone.enter_async_context(shared.alone(key))
+            stored = await shared.get_each(list(by_key))
+            standing = [
+                key
+                for (key, record), each in zip(by_key.items(), stored, strict=True)
+                if self._is_ours(each, record)
+            ]
+            await shared.delete_each(standing)
+        young_ns = shared.now_ns() - WRITTEN_NS
+        # Again: its writer may have listed one meanwhile, and found the record still there.
+        young = [key for key in standing if by_key[key].stored_ns > young_ns]
+        await shared.delete_each([entry for key in young for entry in entries[key]])
+        await shared.delete_each([record.payload_key for record in records])
+        for key, record in by_key.items():
+            shared.cache.drop(key)
+            shared.cache.drop(record.payload_key)
+        return [by_key[key] for key in standing]
 
     async def enter(self, record: Record) -> bool:
         """List an artifact anew, and name it; return whether it stands."""
@@ -62,26 +105,15 @@ class Remover:
         self._shared.cache.drop(key)
         return is_there
 
-    async def _take(self, record: Record) -> bool:
-        store, key = self._shared.store, self._keys.record(record.artifact.id)
-        entries = entries_of(self._shared, self._keys, record)[::-1]
-        for entry in entries:
-            await store.delete(entry)
-        # A store cannot delete on a condition. Between processes the gap is two calls wide.
-        async with self._shared.alone(key):
-            stored, id_ = await store.get(key), record.artifact.id
-            standing = None if stored is None else own_record(stored, id_, self._keys)
-            is_ours = standing is not None and standing.payload_key == record.payload_key
-            if is_ours:
-                await store.delete(key)
-        if is_ours and self._shared.now_ns() - record.stored_ns < WRITTEN_NS:
-            # Again: its writer may have listed it meanwhile, and found the record still there.
-            for entry in entries:
-                await store.delete(entry)
-        await store.delete(record.payload_key)
-        self._shared.cache.drop(key)
-        self._shared.cache.drop(record.payload_key)
-        return is_ours
+    def _is_ours(self, stored: bytes | None, record: Record) -> bool:
+        """Return whether what is stored under an id is still what we know of it."""
+        if stored is None:
+            return False
+        try:
+            standing = own_record(stored, record.artifact.id, self._keys)
+        except StoreFormatError:  # of another writer, as ours could be read
+            return False
+        return standing.payload_key == record.payload_key
 
 
 def entries_of(shared: Shared, keys: ScopeKeys, record: Record) -> list[str]:

@@ -68,15 +68,17 @@ class Run:
         self._keys = keys
         self.segment = keys.run_segment(name)
         self._holder = secrets.token_hex(8)
-        self._is_over = False
+        self._blocks = 0
         self._on: Shared | None = None
-        self._renewed_ns = 0
+        self._renewed_ns: int | None = None
+        self._tries = 0
         self._places: dict[str, ScopeKeys] = {}
         self._held: dict[str, _Held] = {}
 
     async def __aenter__(self) -> Self:
         await self.begin()
-        _RUNNING.set((*_RUNNING.get(), self))
+        # A block that ended in another context was not taken out of this one.
+        _RUNNING.set((*(run for run in _RUNNING.get() if run.goes_on), self))
         return self
 
     async def __aexit__(
@@ -86,7 +88,10 @@ class Run:
         trace: TracebackType | None,
     ) -> None:
         # Not by a token: the block may end in another context than it began in.
-        _RUNNING.set(tuple(run for run in _RUNNING.get() if run is not self))
+        runs = list(_RUNNING.get())
+        if self in runs:
+            del runs[len(runs) - 1 - runs[::-1].index(self)]
+        _RUNNING.set(tuple(runs))
         await self.end()
 
     @contextmanager
@@ -105,18 +110,36 @@ class Run:
         Raises:
             StoreError: It could not be written.
         """
-        self._is_over = False
-        await self._renew(self._seat.shared)
+        self._blocks += 1
+        try:
+            await self._renew(self._seat.shared)
+        except BaseException:
+            self._blocks -= 1
+            raise
 
     async def end(self) -> None:
-        """Give the lease back. Where the store is out of reach, it lapses by itself."""
-        self._is_over = True
+        """Give the lease back, at the end of the last block of several.
+
+        Where the store is out of reach, it lapses by itself.
+        """
+        self._blocks -= 1
+        if self.goes_on:
+            return
         with suppress(StoreError):
             await to_end(self._leave(self._seat.shared))
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether one of its blocks has not ended."""
+        return self._blocks > 0
+
+    def is_on(self, shared: Shared) -> bool:
+        """Return whether it goes on, on this store."""
+        return self.goes_on and self._seat.shared is shared
+
     def is_of(self, shared: Shared, keys: ScopeKeys) -> bool:
         """Return whether it goes on in this scope of this store."""
-        return not self._is_over and self._keys == keys and self._seat.shared is shared
+        return self._keys == keys and self.is_on(shared)
 
     async def renew(self) -> None:
         """Renew the lease where that is due, in each call of the run.
@@ -127,12 +150,16 @@ class Run:
             await self._renew(self._seat.shared)
 
     async def show(self, record: Record) -> bool:
-        """Hold an artifact that is shown; return whether that was pinned just now."""
+        """Hold an artifact that is shown; return whether that began just now."""
         if self._on is None or record.payload_key in self._held:
             return False
         with self._quiet():
             return await self._hold(self._on, record)
         return False
+
+    def forget(self, record: Record) -> None:
+        """Take an artifact for one that was not shown: it goes just now, whatever pins it."""
+        self._held.pop(record.payload_key, None)
 
     @contextmanager
     def _quiet(self) -> Generator[None]:
@@ -153,31 +180,38 @@ class Run:
                 await self._put_lease(shared, owner)
                 self._places[owner.segment] = owner
             await shared.put_for(pin, b"", 2 * LEASE_NS)
-            if self._is_over:  # meanwhile: nothing leads to this pin any more
+            if not self.goes_on:  # meanwhile: nothing leads to this pin any more
                 await shared.store.delete(pin)
                 return False
         held = _Held(record, pin)
         await self._keep(shared, [held])
         self._held[record.payload_key] = held
-        return not is_own
+        return True
 
     async def _renew(self, shared: Shared) -> None:
-        now_ns = shared.now_ns()
-        if self._on is shared and 0 <= now_ns - self._renewed_ns < LEASE_NS // 3:
+        if self._is_renewed(shared):
             return
-        if self._on is not shared:  # what was shown there is unknown here
-            self._held.clear()
-            self._places = {self._keys.segment: self._keys}
-        # Before the first wait: of many calls at once, one renews.
-        self._on, self._renewed_ns = shared, now_ns
-        try:
+        tries = self._tries
+        # Of many calls at once the first renews, or fails, for all: none goes on before.
+        async with shared.alone(f"lease {self.segment}-{self._holder}"):
+            if self._is_renewed(shared) or self._tries != tries:
+                return
+            self._tries += 1
+            if self._on is not shared:  # what was shown there is unknown here
+                self._held.clear()
+                self._places = {self._keys.segment: self._keys}
+            # What was shown meanwhile is held, and one that fails is tried again.
+            self._on, self._renewed_ns, now_ns = shared, None, shared.now_ns()
             await shared.mark(self._scope, self._keys, LEASE_NS)
             for keys in list(self._places.values()):
                 await self._put_lease(shared, keys)
             await self._keep(shared, list(self._held.values()))
-        except BaseException:
-            self._on = None if self._on is shared else self._on
-            raise
+            self._renewed_ns = now_ns
+
+    def _is_renewed(self, shared: Shared) -> bool:
+        if self._on is not shared or self._renewed_ns is None:
+            return False
+        return 0 <= shared.now_ns() - self._renewed_ns < LEASE_NS // 3
 
     async def _put_lease(self, shared: Shared, keys: ScopeKeys) -> None:
         lease = dumps({"run": self.name, "until": shared.now_ns() + LEASE_NS})
@@ -221,6 +255,13 @@ def current_run(shared: Shared, keys: ScopeKeys) -> Run | None:
     """Return the run that goes on here, in this scope of this store; None where none does."""
     runs = _RUNNING.get()
     return next((run for run in reversed(runs) if run.is_of(shared, keys)), None) if runs else None
+
+
+async def renew_runs(shared: Shared) -> None:
+    """Renew the leases of all runs of this task on a store, those around the innermost too."""
+    for run in _RUNNING.get():
+        if run.is_on(shared):
+            await run.renew()
 
 
 async def leases(

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
+from ..errors import StoreFormatError
 from ..stores import Store
 from ._keys import ScopeKeys, is_segment
 
@@ -25,4 +26,11 @@ async def scopes(store: Store) -> AsyncGenerator[tuple[str, ScopeKeys], None]:
     async for keys in scope_keys(store):
         name = await store.get(keys.scope)
         if name is not None:
-            yield name.decode("utf-8", "surrogatepass"), keys
+            yield _plain(name), keys
+
+
+def _plain(name: bytes) -> str:
+    try:
+        return name.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        raise StoreFormatError("the name of a scope is no text") from None

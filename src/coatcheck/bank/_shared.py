@@ -1,7 +1,8 @@
 """What all scopes of one bank share: the store, its format and secret, kinds, clock, cache."""
 
+import os
 import secrets
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
 from threading import Lock
@@ -19,11 +20,13 @@ from ..stores import (
     SupportsExpiry,
     SupportsGather,
     SupportsPath,
+    SupportsPurge,
     SupportsRange,
     SupportsStream,
     SupportsTtl,
 )
 from ._cache import Cache
+from ._each import on_each
 from ._ids import keyed_id
 from ._journal import Journal
 from ._keys import FORMAT, SECRET, ScopeKeys, kind_key
@@ -90,6 +93,7 @@ class Shared:
         self._ranges = store if isinstance(store, SupportsRange) else None
         self._creates = store if isinstance(store, SupportsCreate) else None
         self._gathers = store if isinstance(store, SupportsGather) else None
+        self._purges = store if isinstance(store, SupportsPurge) else None
         self._streams = store if isinstance(store, SupportsStream) else None
         self._takes_files = store if isinstance(store, SupportsCopy) else None
         # Where each key stays, the order of the puts is enough. Where each goes with its time, an
@@ -106,6 +110,7 @@ class Shared:
         self._marked: dict[str, int] = {}
         self._mark_tries = 0
         self._mark_failure: StoreError | None = None
+        self._process = os.getpid()
         self._claimed: set[str] = set()
         self.is_passing = isinstance(store, MemoryStore)
         self.tallies: dict[str, Tally] = {}
@@ -272,6 +277,8 @@ class Shared:
 
     def _claim(self, key: str) -> bool:
         with self._lock:
+            if self._process != os.getpid():  # a fork: whoever claimed something is not here
+                self._process, self._claimed = os.getpid(), set()
             is_free = key not in self._claimed
             self._claimed.add(key)
             return is_free
@@ -286,6 +293,20 @@ class Shared:
     async def gather(self, keys: Sequence[str]) -> list[bytes | None]:
         """Return what is stored under keys, nothing where the store sends one after the other."""
         return [] if self._gathers is None or not keys else await self._gathers.get_many(keys)
+
+    async def get_each(self, keys: Sequence[str]) -> list[bytes | None]:
+        """Return what is stored under keys, together where the store sends many at once."""
+        if self._gathers is not None:
+            return await self._gathers.get_many(keys)
+        return [await self.store.get(key) for key in keys]
+
+    async def delete_each(self, keys: Sequence[str]) -> None:
+        """Remove what is stored under keys, in no order, together where the store can."""
+        if self._purges is None:
+            for key in keys:
+                await self.store.delete(key)
+        elif keys:
+            await self._purges.delete_many(keys)
 
     async def put_payload(self, key: str, encoding: Encoding) -> bytes | None:
         """Write an encoded value; afterwards its index and digest are known.
@@ -312,10 +333,18 @@ class Shared:
         else:
             await self.expires.put_expiring(key, payload, lives_ns / _SECOND_NS)
 
+    async def put_each_for(self, payloads: Mapping[str, bytes], lives_ns: int) -> None:
+        """As `put_for`, for several keys, together where the store forgets and can."""
+        if self.batches is not None and self.expires is not None and payloads:
+            ttl_seconds = dict.fromkeys(payloads, lives_ns / _SECOND_NS)
+            await self.batches.put_many(payloads, ttl_seconds=ttl_seconds)
+            return
+        await on_each(payloads, lambda key: self.put_for(key, payloads[key], lives_ns))
+
     async def put_stream(self, key: str, stream: Stream) -> None:
         """Write a stream that was begun; afterwards its index and digest are known."""
         if stream.path is not None and self._takes_files is not None:
-            await self._takes_files.put_copy(key, stream.path, stream.encoding.add)
+            await self._takes_files.put_copy(key, stream.path, stream.add)
             stream.encoding.end()
         elif self._streams is not None:
             await self._streams.put_stream(key, stream.chunks())

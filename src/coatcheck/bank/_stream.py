@@ -54,6 +54,8 @@ class Stream:
         """Whether `failure` is that an item has no encoding, and not what the source raised."""
         self.is_begun = False
         """Whether the source is being read, or was."""
+        self.check: Callable[[int], object] = lambda _size_bytes: None
+        """Given how many bytes have come, before a store has them; what it raises ends that."""
         self._source = source
         self._is_claimed = content_type is not None
         self._closes = closes
@@ -181,8 +183,15 @@ class Stream:
         await in_daemon_thread(lambda: deque(self._chunks, maxlen=0))
 
     def chunks(self) -> Iterator[bytes]:
-        """Return the payload's pieces. Always the same iterator, to be used in a thread."""
-        return self._chunks
+        """Yield the payload's pieces, each once however often this is called; in a thread."""
+        for piece in self._chunks:
+            self.check(self.encoding.size_bytes)
+            yield piece
+
+    def add(self, piece: bytes) -> None:
+        """Take a piece that the store read of the file at `path`."""
+        self.encoding.add(piece)
+        self.check(self.encoding.size_bytes)
 
     def _pieces(self, piece: bytes) -> Iterator[bytes]:
         from anyio import EndOfStream, from_thread

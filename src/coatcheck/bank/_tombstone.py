@@ -11,6 +11,10 @@ from ._record import Record
 TOLD_NS = 7 * 24 * 3_600 * 1_000_000_000
 """How long it is told that an artifact is gone, and what it was."""
 
+_BURIAL_NS = 60 * 1_000_000_000
+"""As long it may take from a tombstone until the artifact is gone."""
+_LIMIT = 2**64
+
 _FACTS: Mapping[str, type | tuple[type, ...]] = {
     "name": (str, type(None)),
     "kind": str,
@@ -74,6 +78,9 @@ class Tombstone:
         known = cast("dict[str, Any]", facts)
         if not all(isinstance(known.get(name), kind) for name, kind in _FACTS.items()):
             return None
+        # Whoever can write to the store can write numbers that no text can be made of.
+        if not all(0 <= known[name] < _LIMIT for name, kind in _FACTS.items() if kind is int):
+            return None
         return cls(
             name=known["name"],
             kind=known["kind"],
@@ -83,6 +90,14 @@ class Tombstone:
             stored_ns=known["storedNs"],
             gone_ns=known["expiresNs"],
         )
+
+    def is_of_burial(self, record: Record, now_ns: int) -> bool:
+        """Return whether an artifact that may still be there is just being removed.
+
+        One that is older was left by who died over it, or was written together with the artifact.
+        """
+        is_young = abs(now_ns - self.gone_ns) < _BURIAL_NS
+        return is_young and self.stored_ns == record.stored_ns and self.gone_ns != record.expires_ns
 
     def expired(self, pointer: str) -> ExpiredPointerError:
         """Return the error that tells what stood behind a pointer, as it was asked for."""

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import cast
 
 from ..content import (
@@ -27,6 +28,7 @@ from ._keys import ScopeKeys
 from ._quota import check_quota
 from ._record import Record, as_time
 from ._removal import Remover, entries_of
+from ._run import renew_runs
 from ._shared import Shared
 from ._stream import Stream
 from ._threads import to_end, work_on
@@ -93,6 +95,8 @@ class Writer:
         await self._shared.mark(self._scope, self._keys, asked.ttl_ns)
         if not stream.is_begun and not self._shared.copies(stream):
             await stream.begins()
+        # On the way, as nobody knows how long it is, or whether it ends.
+        stream.check = partial(check_quota, self._shared, is_all=False)
         encoding = stream.encoding
         id_ = random_id() if key is None else await self._shared.keyed_id(self._scope, key)
         payload_key = self._payload_key(id_, encoding)
@@ -128,6 +132,7 @@ class Writer:
         """Return the id to write under, and what stands there already with the same digest."""
         if key is None:
             return random_id(), None
+        await renew_runs(self._shared)  # what stands under the key may be theirs
         first = await self._shared.keyed_id(self._scope, key)
         known = await self._living(first)
         if known is None:

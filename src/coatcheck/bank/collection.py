@@ -6,8 +6,9 @@ from collections.abc import Callable
 from ..records import Limits
 from ..stores import Store
 from ._collecting import Collected, Collecting, Progress
+from ._keys import ScopeKeys
 from ._quota import evict
-from ._scopes import UnknownScopeError, scopes
+from ._scopes import UnknownScopeError, scope_keys
 from ._shared import Shared
 
 __all__ = ["Collected", "UnknownScopeError", "collect"]
@@ -59,26 +60,25 @@ async def collect(
             raise ValueError(f"{name} must be 0 or more, got {number}")
     shared = Shared(store, limits=Limits(cache_bytes=0), kinds=[], secret=None, clock=clock)
     await shared.check_format()
-    found = {name: keys async for name, keys in scopes(store)}
+    # By their keys: a plain name that is damaged keeps nothing from being removed.
+    found = [keys async for keys in scope_keys(store)]
     if scope is not None:
-        if scope not in found:
+        found = [keys for keys in found if keys == ScopeKeys.of(scope)]
+        if not found:
             raise UnknownScopeError("the store has no such scope")
-        found = {scope: found[scope]}
     done = Collected(scopes=len(found))
     progress = Progress(tell)
     held: set[str] = set()
-    would_go: set[str] = set()
-    for keys in found.values():
-        collection = Collecting(
-            shared, keys, done, progress, held=held, would_go=would_go if dry_run else None
-        )
+    went: set[str] = set()
+    for keys in found:
+        collection = Collecting(shared, keys, done, progress, held=held, went=went, dry_run=dry_run)
         await collection.run(older_than_seconds)
     if quota_bytes is not None:
         room = await evict(
             shared,
-            list(found.values()),
+            found,
             quota_bytes,
-            without=would_go,
+            without=went if dry_run else (),
             dry_run=dry_run,
             tell=progress.advance,
         )

@@ -4,7 +4,7 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ._draft import Draft, place_empty, sweep
 from ._folders import Folders, find_file, unavailable
-from ._keys import check_window, is_key, split_folder, split_key
+from ._keys import check_window, keys_in, split_folder, split_key
 from ._protocols import Vitals
 from ._thread import in_own_thread, in_thread
 
@@ -115,28 +115,28 @@ class FileStore:
                 return None if file is None else self._clock() - os.fstat(file).st_mtime
 
     async def delete(self, key: str) -> None:
-        *parents, name = split_key(key)
-        with unavailable, self._folders.find(parents) as folder:
-            if folder is not None:
-                with suppress(FileNotFoundError, IsADirectoryError):
-                    os.unlink(name, dir_fd=folder)
+        await self.delete_many([key])
+
+    async def delete_many(self, keys: Sequence[str]) -> None:
+        for parents, inside in _by_folder([split_key(key) for key in keys]):
+            with unavailable, self._folders.find(parents) as folder:
+                for name in inside:
+                    if folder is not None:
+                        with suppress(FileNotFoundError, IsADirectoryError):
+                            os.unlink(name, dir_fd=folder)
 
     async def keys(self, folder: str) -> AsyncIterator[str]:
         segments = split_folder(folder)
-        first: list[str] = []
-        found = self._list(segments, _INLINE_NAMES)
-        if found is not None:
-            names = sorted(found)
-        else:
-            first, names = await in_thread(partial(self._list_long, segments))
-            for name in first:
-                if is_key(key := folder + name):
-                    yield key
-            await in_thread(names.sort)
-        for name in itertools.islice(names, len(first), None):
-            # Looked at one by one, for the same reason.
-            if is_key(key := folder + name):
+        few = self._list(segments, _INLINE_NAMES)
+        if few is not None:
+            for key in keys_in(folder, sorted(few)):
                 yield key
+            return
+        first, names = await in_thread(partial(self._list_long, segments))
+        for key in keys_in(folder, first):
+            yield key
+        for key in await in_thread(partial(_rest_of, folder, names, len(first))):
+            yield key
 
     async def vitals(self) -> Vitals:
         return await in_thread(self._look)
@@ -195,9 +195,9 @@ class FileStore:
 
     def _read_many(self, paths: Iterable[Sequence[str]], most: int) -> list[bytes | None]:
         found: list[bytes | None] = []
-        for parents, inside in itertools.groupby(paths, key=lambda segments: segments[:-1]):
+        for parents, inside in _by_folder(paths):
             with unavailable, self._folders.find(parents) as folder:
-                for *_, name in inside:
+                for name in inside:
                     payload: bytes | None = None
                     if folder is not None:
                         payload = _read_file(name, folder, 0, sys.maxsize, most)
@@ -224,6 +224,19 @@ class FileStore:
         """Return the first names of a folder, in order, and all of them."""
         names = self._list(segments, sys.maxsize) or []
         return nsmallest(_FIRST_NAMES, names), names
+
+
+def _by_folder(
+    paths: Iterable[Sequence[str]],
+) -> Iterator[tuple[Sequence[str], Iterator[str]]]:
+    """Yield the folder of each run of paths that lie in the same one, and their last segments."""
+    for parents, inside in itertools.groupby(paths, key=lambda segments: segments[:-1]):
+        yield parents, (segments[-1] for segments in inside)
+
+
+def _rest_of(folder: str, names: list[str], skipped: int) -> list[str]:
+    """Return the keys of a folder that come after its first names."""
+    return keys_in(folder, itertools.islice(sorted(names), skipped, None))
 
 
 class _TooLargeError(Exception):

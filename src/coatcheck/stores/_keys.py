@@ -8,6 +8,7 @@ from ..errors import shown
 _SEGMENT = r"[A-Za-z0-9_~%-][A-Za-z0-9_~%.-]{0,199}"
 # In any case: some file systems hold "TMP" and "tmp" to be one folder.
 _KEY = re.compile(rf"(?!(?i:tmp)(?:/|\Z)){_SEGMENT}(?:/{_SEGMENT})*", re.ASCII)
+_LAST = re.compile(_SEGMENT, re.ASCII)
 _LONGEST_KEY = 900
 _RULE = (
     "1 to 200 letters, digits or _~%.- between slashes, no dot first, not below tmp/, "
@@ -44,6 +45,16 @@ def split_folder(folder: str) -> list[str]:
     if not folder.endswith("/") or not is_key(folder[:-1]):
         raise ValueError(f"a folder ends in / and before that is {_RULE}; got {shown(folder)}")
     return folder[:-1].split("/")
+
+
+def keys_in(folder: str, names: Iterable[str]) -> list[str]:
+    """Return the keys of a folder, which is one, that those of `names` make that can.
+
+    >>> keys_in("s/default/records/", ["1", ".hidden", "a b"])
+    ['s/default/records/1']
+    """
+    longest, is_last = _LONGEST_KEY - len(folder), _LAST.fullmatch
+    return [folder + name for name in names if len(name) <= longest and is_last(name)]
 
 
 def check_batch(keys: Iterable[str], lives: Mapping[str, float], unless: str | None) -> None:

@@ -139,26 +139,13 @@ class ObjectStore:
             return None
 
     async def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
-        import asyncio
+        found: dict[str, bytes | None] = {}
 
-        for key in keys:
-            split_key(key)
-        found: list[bytes | None] = [None] * len(keys)
-        waiting = iter(enumerate(keys))
+        async def get(key: str) -> None:
+            found[key] = await self.get(key)
 
-        async def work() -> None:
-            for place, key in waiting:
-                found[place] = await self.get(key)
-
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(len(keys), _MOST_AT_ONCE)):
-                    group.create_task(work())
-        except ExceptionGroup as failures:  # one outage, met by several requests
-            failure = failures.exceptions[0]
-        else:
-            return found
-        raise failure
+        await _on_each(keys, get)
+        return [found[key] for key in keys]
 
     async def get_range(self, key: str, start_byte: int, stop_byte: int) -> bytes | None:
         """As the Protocol says.
@@ -206,6 +193,9 @@ class ObjectStore:
             return
         with suppress(AbsentError):
             await self._ask(partial(obstore.delete, self._use().quick, path))
+
+    async def delete_many(self, keys: Sequence[str]) -> None:
+        await _on_each(keys, self.delete)
 
     async def keys(self, folder: str) -> AsyncIterator[str]:
         """As the Protocol says, page by page where the service itself sorts."""
@@ -301,6 +291,29 @@ class ObjectStore:
         keys = (meta["path"][skip:] for meta in page)
         start = len(folder)
         return sorted(key for key in keys if "/" not in key[start:] and is_key(key))
+
+
+async def _on_each(keys: Sequence[str], work: Callable[[str], Awaitable[None]]) -> None:
+    """Await `work` of each key, some of them at once."""
+    import asyncio
+
+    for key in keys:
+        split_key(key)
+    waiting = iter(dict.fromkeys(keys))
+
+    async def work_on_some() -> None:
+        for key in waiting:
+            await work(key)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(len(keys), _MOST_AT_ONCE)):
+                group.create_task(work_on_some())
+    except ExceptionGroup as failures:  # one outage, met by several requests
+        failure = failures.exceptions[0]
+    else:
+        return
+    raise failure
 
 
 @cache

@@ -65,6 +65,18 @@ class SupportsGather(Protocol):
 
 
 @runtime_checkable
+class SupportsPurge(Protocol):
+    """A store that removes many payloads sooner than one after the other."""
+
+    async def delete_many(self, keys: Sequence[str]) -> None:
+        """Remove the payload of each of `keys`, in no order. A missing key is no error.
+
+        Where it fails, some may be gone and others not.
+        """
+        ...
+
+
+@runtime_checkable
 class SupportsPath(Protocol):
     """A store whose payloads are files of this machine, as they are."""
 

@@ -199,9 +199,15 @@ class RedisStore:
         return b"" if is_there else None
 
     async def delete(self, key: str) -> None:
-        split_key(key)
-        entries = self._places.entries({key: 0})
-        await self._pools.ask(delete(self._places.name(key), entries))
+        await self.delete_many([key])
+
+    async def delete_many(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            split_key(key)
+        for start in range(0, len(keys), _MOST_AT_ONCE):
+            some = keys[start : start + _MOST_AT_ONCE]
+            entries = self._places.entries(dict.fromkeys(some, 0))
+            await self._pools.ask(delete([self._places.name(key) for key in some], entries))
 
     async def keys(self, folder: str) -> AsyncIterator[str]:
         split_folder(folder)

@@ -1,6 +1,6 @@
 """What is said to a Redis server: commands and scripts of version 6.2, and no later one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final, TypeAlias
 
@@ -40,7 +40,7 @@ end
 _DELETE = (
     _FORGET
     + """
-if ARGV[2] then redis.call('ZREM', ARGV[2], ARGV[3]) end
+for at = #KEYS + 1, #ARGV, 2 do redis.call('ZREM', ARGV[at], ARGV[at + 1]) end
 """
 )
 _LIVE = """
@@ -96,13 +96,13 @@ def forget(names: Mapping[str, str]) -> list[Command]:
     return [("EVAL", _FORGET, len(names), *names, *names.values())]
 
 
-def delete(name: str, entries: Iterable[tuple[str, str, int]]) -> Command:
-    """Return what removes a name with its parts, and takes it out of its folder.
+def delete(names: Sequence[str], entries: Iterable[tuple[str, str, int]]) -> Command:
+    """Return what removes names with their parts, and takes them out of their folders.
 
     No transaction: of a server without memory left, even one that frees some is refused.
     """
     listed = [each for folder, member, _ in entries for each in (folder, member)]
-    return ("EVAL", _DELETE, 1, name, "", *listed)
+    return ("EVAL", _DELETE, len(names), *names, *("" for _ in names), *listed)
 
 
 def live(names: Mapping[str, int], *, at_least: bool = False) -> list[Command]:

@@ -16,6 +16,7 @@ from ..stores import (
     SupportsCopy,
     SupportsCreate,
     SupportsGather,
+    SupportsPurge,
     SupportsRange,
     SupportsStream,
 )
@@ -51,6 +52,13 @@ class CapabilitySuite(LastingSuite):
         """Return the store where it has this capability."""
         if not isinstance(store, SupportsGather):
             pytest.skip("this store has no get_many")
+        return store
+
+    @pytest.fixture
+    def purging(self, store: Store) -> SupportsPurge:
+        """Return the store where it has this capability."""
+        if not isinstance(store, SupportsPurge):
+            pytest.skip("this store has no delete_many")
         return store
 
     @pytest.fixture
@@ -208,6 +216,33 @@ class CapabilitySuite(LastingSuite):
     async def test_what_is_no_key_is_refused_among_many(self, gathering: SupportsGather) -> None:
         with pytest.raises(ValueError, match="key"):
             await gathering.get_many(["a/1", "../etc/passwd"])
+
+    async def test_many_keys_are_removed_and_no_others_and_missing_ones_are_no_error(
+        self, store: Store, purging: SupportsPurge
+    ) -> None:
+        gone = [f"a/{number}" for number in range(150)] + ["a/b/1", "c/1"]
+        for key in [*gone, "a/kept", "a/b/kept", "c/kept"]:
+            await store.put(key, b"1")
+        await store.put("a/large", LARGE)
+
+        await purging.delete_many([*gone, "a/large", "a/none", "d/none", "a/b", "a/1"])
+        await purging.delete_many([])
+
+        assert await listing(store, "a/") == ["a/kept"]
+        assert await listing(store, "a/b/") == ["a/b/kept"]
+        assert await listing(store, "c/") == ["c/kept"]
+        assert await store.get("a/large") is None
+        assert await store.get("a/kept") == b"1"
+
+    async def test_what_is_no_key_is_refused_among_many_to_remove_and_none_of_them_goes(
+        self, store: Store, purging: SupportsPurge
+    ) -> None:
+        await store.put("a/1", b"1")
+
+        with pytest.raises(ValueError, match="key"):
+            await purging.delete_many(["a/1", "../etc/passwd"])
+
+        assert await store.get("a/1") == b"1"
 
     @pytest.mark.parametrize("payload", [b"", EVERY_BYTE, LARGE])
     async def test_copy_stores_what_the_file_holds_and_shows_it_before(

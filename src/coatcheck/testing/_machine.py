@@ -20,6 +20,7 @@ from ..stores import (
     SupportsBatch,
     SupportsCreate,
     SupportsGather,
+    SupportsPurge,
     SupportsRange,
     SupportsStream,
 )
@@ -124,6 +125,14 @@ class StoreMachine(RuleBasedStateMachine):
     def get_many(self, keys: list[str]) -> None:
         """Read several keys, stored or not, the same one more than once."""
         assert self.run(self.store.get_many(keys)) == [self.expected.get(key) for key in keys]
+
+    @precondition(lambda self: isinstance(self.store, SupportsPurge))
+    @rule(keys=st.lists(_keys, max_size=6))
+    def delete_many(self, keys: list[str]) -> None:
+        """Remove several keys, stored or not, the same one more than once."""
+        self.run(self.store.delete_many(keys))
+        for key in keys:
+            self.expected.pop(key, None)
 
     @invariant()
     def holds_what_is_expected(self) -> None:

@@ -156,6 +156,27 @@ def test_object_stores_are_collected_too(coatcheck: Run, s3: S3Server) -> None:
     assert json.loads(done.out) == {**NOTHING, "artifacts": 1, "evicted": 1, "sizeBytes": 100}
 
 
+def test_where_no_store_is_that_is_told_and_none_is_made(coatcheck: Run, tmp_path: Path) -> None:
+    done = coatcheck("gc", "--store", f"file:{tmp_path / 'typo'}")
+
+    assert done.code == 1
+    assert "There is no store at" in done.err
+    assert not (tmp_path / "typo").exists()
+
+
+def test_where_the_default_store_is_still_empty_there_is_nothing_to_do(
+    coatcheck: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("COATCHECK_STORE", "REDIS_URL", "REDIS_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+
+    done = coatcheck("gc", "--json")
+
+    assert done.json == {**NOTHING, "scopes": 0}
+
+
 def test_a_store_that_fails_is_told_and_what_was_done_is_right(
     coatcheck: Run, filled: str, tmp_path: Path
 ) -> None:

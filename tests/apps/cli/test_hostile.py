@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,12 @@ class Stored:
 
     def __getitem__(self, what: str) -> str:
         return self.pointers[what]
+
+    def file(self, name: str, text: str) -> str:
+        """Write a file beside the journal, and return its path."""
+        file = self.journal.parent / name
+        file.write_text(text)
+        return str(file)
 
 
 PAYLOADS: dict[str, object] = {
@@ -98,6 +105,59 @@ def stored(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store
     return Stored(pointers, journal)
 
 
+LISTING = Path(__file__).parent / "listing_server.py"
+TOOL = {"name": HOSTILE, "description": HOSTILE, "inputSchema": {"type": "object"}}
+LISTS = [sys.executable, "-I", "-S", str(LISTING), json.dumps([TOOL])]
+"""A server whose only tool is hostile."""
+
+
+def servers(stored: Stored, *, remote: bool = False, starts: bool = False) -> str:
+    """Return a file of servers with hostile names, of which one starts, or all are elsewhere."""
+    command = {"command": LISTS[0], "args": LISTS[1:]} if starts else {"command": HOSTILE}
+    entries: dict[str, object] = {
+        HOSTILE: command | {"env": {HOSTILE: HOSTILE}},
+        NAME: {"command": NAME, "args": [HOSTILE]},
+        f"far{HOSTILE}": {"url": "https://example.org/mcp", "headers": {"X": HOSTILE}},
+    }
+    chosen = {name: each for name, each in entries.items() if remote or name == HOSTILE}
+    return stored.file("servers.json", json.dumps({"mcpServers": chosen}))
+
+
+def proxied(stored: Stored) -> list[list[str]]:
+    """Return calls of a proxy that start none, or one whose client has gone already."""
+    settings = (
+        HOSTILE,
+        f"{json.dumps(NAME)} = 1",
+        f"inline_bytes = {json.dumps(HOSTILE)}",
+        f"[tools.{json.dumps(HOSTILE)}]\nexclude = 1",
+        f"[principals]\n{json.dumps(HOSTILE)} = 'NOT_SET'",
+    )
+    named = [stored.file(f"{at}.toml", text) for at, text in enumerate(settings)]
+    unknown = json.dumps({"mcpServers": {HOSTILE: {"command": "x", "args": HOSTILE}}})
+    unset = json.dumps({"mcpServers": {HOSTILE: {"command": "${NOT_SET}", "url": HOSTILE}}})
+    return [
+        [HOSTILE],
+        ["--", HOSTILE, HOSTILE],
+        ["--dry-run", "--", HOSTILE],
+        ["--scope", SCOPE, "--", *LISTS],
+        ["--config", servers(stored)],
+        ["--config", servers(stored, remote=True)],
+        ["--config", HOSTILE],
+        ["--config", stored.file("unknown.json", unknown)],
+        ["--config", stored.file("unset.json", unset)],
+        ["--config", stored.file("text.json", HOSTILE)],
+        *(["--settings", file, "--http", "127.0.0.1:0", "--", "x"] for file in named),
+        ["--settings", HOSTILE, "--", "x"],
+        ["--http", HOSTILE, "--", "x"],
+        ["--store", f"nothing{HOSTILE}:x", "--", "x"],
+        ["--journal", HOSTILE, "--", "x"],
+        ["--wrap", HOSTILE],
+        ["--wrap", servers(stored, remote=True), "--scope", SCOPE, "--yes"],
+        ["--unwrap", servers(stored), "--yes"],
+        ["--unwrap", HOSTILE],
+    ]
+
+
 WALK: dict[str, Callable[[Stored], list[list[str]]]] = {
     "put": lambda _: [["-", "--name", NAME, "--label", HOSTILE, "--kind", HOSTILE], [HOSTILE]],
     "ls": lambda _: [[], ["--kind", HOSTILE], ["--scope", SCOPE]],
@@ -140,8 +200,21 @@ WALK: dict[str, Callable[[Stored], list[list[str]]]] = {
     "gc": lambda _: [["--dry-run"], ["--scope", SCOPE], ["--scope", HOSTILE], ["--quota", HOSTILE]],
     "stats": lambda _: [[], ["--run", HOSTILE], ["--journal", HOSTILE]],
     "log": lambda stored: [[], [stored["text"]], ["--run", HOSTILE], [HOSTILE]],
-    "doctor": lambda _: [[], ["--store", f"nothing{HOSTILE}:x"]],
-    "demo": lambda stored: [[str(stored.journal)], [HOSTILE], ["--root", HOSTILE]],
+    "doctor": lambda stored: [
+        [],
+        ["--store", f"nothing{HOSTILE}:x"],
+        ["--", HOSTILE],
+        ["--config", HOSTILE],
+        ["--config", servers(stored, starts=True)],
+    ],
+    "demo": lambda stored: [
+        [str(stored.journal)],
+        [HOSTILE],
+        ["--root", HOSTILE],
+        ["--call", HOSTILE, "--", *LISTS],
+        ["--", HOSTILE.replace("\0", "")],  # which no program can be given
+    ],
+    "proxy": proxied,
 }
 """Calls of each command, with all that it takes hostile."""
 ANY_LINES = {"read", "demo"}

@@ -24,6 +24,29 @@ def test_a_limit_holds_for_all_tools_and_a_tool_has_its_own() -> None:
     assert settings.inline_limit("a", "other") == 9
 
 
+def test_a_size_is_bytes_or_a_text_that_people_read() -> None:
+    settings = parse_settings(
+        """
+        inline_bytes = "20 kB"
+        scope_bytes = "1.5MiB"
+        store_bytes = "10GB"
+        cache_bytes = 4096
+        [tools.rows]
+        inline_bytes = "0"
+        image_bytes = "1kb"
+        """
+    )
+
+    assert settings.limits == Limits(
+        inline_bytes=20_000,
+        scope_bytes=3 * 2**19,
+        store_bytes=10**10,
+        cache_bytes=4_096,
+        per_tool={"rows": 0},
+    )
+    assert settings.image_limit("a", "rows") == 1_000
+
+
 def test_the_name_that_a_host_sees_decides_before_the_own_name_of_a_tool() -> None:
     settings = parse_settings("[tools.rows]\ninline_bytes = 1\n[tools.a_rows]\ninline_bytes = 2")
 
@@ -61,12 +84,18 @@ def test_principals_name_the_variables_that_hold_their_tokens() -> None:
         ("zzz = 1", "'zzz' is not a setting", "There are: inline_bytes, "),
         ("never = ['a']", "'never' is not a setting", "There are:"),
         ("inline_bytes = 0", "inline_bytes must be 1 or more, got 0", "whole numbers"),
-        ("inline_bytes = '9'", "inline_bytes must be a whole number", "whole numbers"),
+        ("inline_bytes = 'many'", "inline_bytes: a size is a number", "10GB"),
+        ("scope_bytes = '-1'", "scope_bytes: a size is a number", "10GB"),
+        ("scope_bytes = 0", "scope_bytes must be 1 or more, got 0", "64 MiB"),
+        ("store_bytes = '0GB'", "store_bytes must be 1 or more, got 0", "64 MiB"),
+        ("store_bytes = true", "store_bytes must be a whole number", "64 MiB"),
+        ("page_chars = '9'", "page_chars must be a whole number", "whole numbers"),
         ("inline_bytes = ", "No TOML", "docs/proxy.md"),
         ("tools = 1", "tools is a table, got 1", "[tools.NAME]"),
         ("tools.rows = 1", "tools.rows is a table, got 1", "[tools.rows]"),
         ("[tools.rows]\nlimit = 1", "'limit' is not a setting of tools.rows", "inline_bytes"),
         ("[tools.rows]\ninline_bytes = -1", "0 or more, got -1", "inline_bytes = 20_000"),
+        ("[tools.rows]\nimage_bytes = 'x'", "tools.rows.image_bytes: a size is", "10GB"),
         ("[tools.rows]\nimage_bytes = true", "0 or more, got True", "image_bytes = 20_000"),
         ("[tools.rows]\nexclude = 1", "true or false, got 1", "exclude = true"),
         ("[tools.retrieve_context]", "what reads artifacts is never offloaded", "Take the table"),

@@ -104,10 +104,7 @@ def _show(findings: "list[Finding]") -> None:
 
     for finding in findings:
         sign, style = _SIGNS[finding.state]
-        draw(
-            Text.assemble(
-                (f"{sign} ", style), (f"{finding.check}: ", "bold"), one_line(finding.told)
-            )
-        )
+        check = (f"{one_line(finding.check)}: ", "bold")
+        draw(Text.assemble((f"{sign} ", style), check, one_line(finding.told)))
         if finding.remedy:
             draw(Text(f"  {one_line(finding.remedy)}", "dim" if finding.state == "ok" else ""))

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from ...bank import store_at, without_secrets
+from ...bank import is_begun, store_at, without_secrets
 from ...bank.collection import Collected, UnknownScopeError, collect
 from ...errors import InvalidArgumentError, StoreError, shown
 from ...stores import Store as StoreObject
 from ...stores import SupportsVitals
 from ...tools import Failure
-from ._amounts import age_seconds, size_bytes
-from ._app import NOT_FOUND, Json, Store, app, default_store, report
+from .._amounts import age_seconds, size_bytes
+from ._app import NOT_FOUND, Json, NoStoreError, Store, app, default_store, report
 from ._doctor import skew_seconds
 from ._lines import human_size
 from ._out import note, write, write_json
@@ -56,6 +56,9 @@ def gc_(
 
     async def run(tell: Callable[[int, int], object]) -> Collected:
         async with _opened(address) as opened:
+            # The default one may be empty yet where cron runs this; a name is more often mistyped.
+            if store is not None and not await is_begun(address):
+                raise NoStoreError(address)
             if not dry_run:
                 await _check_clock(opened)
             return await collect(

@@ -13,12 +13,15 @@ from ...mirror import Mirror, holds_pointer
 from ...records import OWN_TOOLS, names_pointer
 from ...tools import Tool, retrieval_tools
 from ._blocks import Rule
+from ._channel import Log
+from ._client_runs import ClientRuns
 from ._reader import READER, answer, definition, failed, is_reader
 from ._resources import TEMPLATE, read_artifact
 from ._results import shown_result
 from ._schemas import ToolSchemas
 from ._scope import Scope, local_scope, scope_of
 from ._settings import Settings
+from ._unmatched import Unmatched
 
 INSTRUCTIONS = "Large results come as pointers: pass one as an argument, or use retrieve_context."
 """What models are told, behind the instructions of the upstreams."""
@@ -50,17 +53,23 @@ class Acts:
         bank: Where results are kept; each scope is one of its scopes. It stays its owner's.
         settings: How much is shown, and which tools are left alone.
         scope: Of a proxy that one user starts, over stdio; None is that of `local_scope`.
+        forgets: Whether the store removes by itself what is old, as Redis does.
     """
 
-    def __init__(self, bank: Bank, settings: Settings, scope: str | None = None) -> None:
+    def __init__(
+        self, bank: Bank, settings: Settings, scope: str | None = None, *, forgets: bool = False
+    ) -> None:
         self._bank = bank
         self._settings = settings
         self._local = local_scope() if scope is None else scope
         self._schemas = ToolSchemas(Mirror(bank, settings.limits))
         self._desks: OrderedDict[str, _Desk] = OrderedDict()
         self._told: set[str] = set()
+        self.unmatched = Unmatched(settings)
+        """What is set for tools that no upstream lists."""
         self._further: dict[str, None] = {}
         self._is_off = settings.dry_run
+        self._forgets = forgets
         self.instructions = "" if self._is_off else INSTRUCTIONS
         """Stands behind the instructions of the upstreams."""
         (reader,) = retrieval_tools(bank)
@@ -97,6 +106,20 @@ class Acts:
             anonymous_ttl_seconds=self._settings.anonymous_ttl_seconds,
         )
 
+    def client_runs(self, log: Log) -> ClientRuns | None:
+        """Return what keeps all that a client is shown until it goes.
+
+        None where nothing takes anything away: no call pays for what is never needed.
+
+        Args:
+            log: Told where the store fails.
+        """
+        limits = self._bank.limits
+        has_quota = limits.scope_bytes is not None or limits.store_bytes is not None
+        if self._is_off or not (has_quota or self._forgets):
+            return None
+        return ClientRuns(self._bank, log)
+
     def tools(
         self,
         tools: Iterable[Mapping[str, object]],
@@ -115,6 +138,7 @@ class Acts:
         listed: list[dict[str, object]] = []
         for tool in tools:
             name = str(tool.get("name"))
+            self.unmatched.listed(upstream, name)
             if is_reader(tool) and not self._is_off:
                 self._further[upstream] = None
             if not prefixed and self.is_own(name):

@@ -11,6 +11,7 @@ from ._acts import Acts
 from ._call import Call
 from ._catalog import KINDS, PROMPTS, TEMPLATES, TOOLS, Catalog, Kind, items_of
 from ._channel import Log, ServerDownError
+from ._client_runs import ClientRuns
 from ._config import UpstreamSpec
 from ._eras import HEADER_MISMATCH, Opening, result_for
 from ._exchange import Reply
@@ -26,6 +27,8 @@ _LINKS_SINCE = "2025-06-18"
 _MOST_PAGES = 1_000
 """Of lists that are remembered for when their server is not there."""
 _MOST_TASKS = 10_000
+_OF_RUNS = frozenset({"tools/call", "tasks/result", "resources/read"})
+"""What shows artifacts, or makes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,9 @@ class Identity:
     session_id: str | None = None
     key: str = field(default="", repr=False)
     """By which the session is found again, in the state of parked calls."""
+    runs: ClientRuns | None = field(default=None, repr=False)
+    """Keeps what the client was shown; None where nothing would take it away, or nobody can tell
+    when the client goes."""
 
 
 class Answers:
@@ -117,7 +123,11 @@ class Answers:
             ServerDownError: Its server is not there.
             CoatcheckError: What it asks of the proxy itself breaks a rule.
         """
-        return await self._by_method.get(call.method, self._pass_on)(call)
+        answer, runs = self._by_method.get(call.method, self._pass_on), self._identity.runs
+        if runs is None or call.method not in _OF_RUNS:
+            return await answer(call)
+        with await runs.within(self._scope(call)):
+            return await answer(call)
 
     async def _introduce(self, _: Call) -> Reply:
         patience = None if self._alone is not None else self._patience_seconds
@@ -144,6 +154,8 @@ class Answers:
             return await self._list_of_one(call, kind, self._alone)
         if kind in {TOOLS, PROMPTS}:
             page: Json = {kind.key: await self.catalog.everything(kind)}
+            if kind is TOOLS and self.catalog.is_whole:
+                self._acts.unmatched.tell(self._log)
         else:
             page = await self.catalog.page(kind, call.params.get("cursor"))
         self._add_own(page, kind)
@@ -162,6 +174,9 @@ class Answers:
             if len(self._pages) >= _MOST_PAGES:
                 self._pages.clear()
             self._pages[place] = page
+            is_last, first = page.get("nextCursor") is None, (call.method, str(None))
+            if kind is TOOLS and is_last and first in self._pages:
+                self._acts.unmatched.tell(self._log)
         return Reply(page)
 
     async def _page_of_one(self, call: Call, kind: Kind, upstream: Upstream) -> Json:

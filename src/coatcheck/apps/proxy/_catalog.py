@@ -16,6 +16,10 @@ from ._upstream import Upstream
 _MOST_PAGES = 1_000
 """Of one list of one server; a server that always knows a next page is not followed for ever."""
 
+_MOST_EMPTY = 100
+"""Pages in a row without anything on them; then there is no more."""
+_PAGE_SECONDS = 15.0
+"""How long a page of one of several servers is waited for: the others can do without it."""
 _MOST_URIS = 100_000
 
 Ask = Callable[[Upstream, str, Json], Awaitable[Json]]
@@ -80,6 +84,11 @@ class Catalog:
         self._missing.discard(upstream.name)
         return missing
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether no server was missing when it was listed."""
+        return not self._missing
+
     async def everything(self, kind: Kind) -> list[Json]:
         """Return all that all servers list of a kind, under the names that clients see.
 
@@ -136,6 +145,7 @@ class Catalog:
             ServerDownError: No server is there.
         """
         index, inner = _place(cursor)
+        empty = 0
         while index < len(self._upstreams):
             upstream = self._upstreams[index]
             result: Json = {}
@@ -147,9 +157,10 @@ class Catalog:
                 self.miss(upstream)
             items = items_of(result, kind)
             self._learn(upstream, items)
-            following = result.get("nextCursor")
-            if following is None:
-                index, inner = index + 1, None
+            following = _cursor_of(result)
+            empty = 0 if items else empty + 1
+            if following in {None, inner} or empty > _MOST_EMPTY:
+                index, inner, empty = index + 1, None, 0
             else:
                 inner = following
             if items or index >= len(self._upstreams):
@@ -209,8 +220,8 @@ class Catalog:
         for _ in range(_MOST_PAGES):
             result = await self._page(kind, upstream, cursor)
             items += items_of(result, kind)
-            cursor = result.get("nextCursor")
-            if cursor is None:
+            before, cursor = cursor, _cursor_of(result)
+            if cursor in {None, before}:
                 break
         return items
 
@@ -218,7 +229,15 @@ class Catalog:
         facts = await upstream.ready(self._patience_seconds)
         if kind.capability not in facts.capabilities:
             return {kind.key: []}
-        return await self._ask(upstream, kind.method, {} if cursor is None else {"cursor": cursor})
+        params: Json = {} if cursor is None else {"cursor": cursor}
+        try:
+            async with asyncio.timeout(_PAGE_SECONDS):
+                return await self._ask(upstream, kind.method, params)
+        except TimeoutError as error:
+            raise ServerDownError(
+                f"Server {upstream.name!r} did not answer {kind.method} within"
+                f" {_PAGE_SECONDS:g} seconds."
+            ) from error
 
     async def _blame(self, shown: str) -> None:
         """Raise for the server whose prefix a name has, where that is not there."""
@@ -231,6 +250,11 @@ class Catalog:
     def _learn(self, upstream: Upstream, items: Sequence[Json]) -> None:
         for item in items:
             self.belongs(item.get("uri", item.get("uriTemplate")), upstream)
+
+
+def _cursor_of(result: Mapping[str, object]) -> str | None:
+    following = result.get("nextCursor")
+    return following if isinstance(following, str) else None
 
 
 def _cursor(index: int, inner: object) -> str:

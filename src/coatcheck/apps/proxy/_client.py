@@ -40,6 +40,7 @@ class Client:
         """Set once the client has said so: before that it is not to be asked."""
         self._ids = itertools.count(1)
         self._asks: dict[RequestId, _Ask] = {}
+        self._is_closed = False
 
     async def ask(
         self,
@@ -61,6 +62,8 @@ class Client:
             RpcError: The client answered with an error, or has gone.
         """
         await self.is_initialized.wait()
+        if self._is_closed:
+            raise RpcError(SERVER_GONE, "The client has gone.")
         id_ = next(self._ids)
         token = meta_of(params).get("progressToken")
         if token is not None:  # those of two servers may be the same
@@ -110,7 +113,8 @@ class Client:
         await self.outlet.send(line)
 
     def close(self) -> None:
-        """Let nobody wait for it any more."""
+        """Let nobody wait for it any more, now or later."""
+        self._is_closed = True
         for ask in self._asks.values():
             if not ask.answer.done():
                 ask.answer.set_exception(RpcError(SERVER_GONE, "The client has gone."))

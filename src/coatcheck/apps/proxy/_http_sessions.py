@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ._answers import Identity, Proxy
+from ._client_runs import ClientRuns
 from ._eras import Opening
 from ._http_reply import Stream
 from ._messages import Json, RpcError, encode
@@ -30,6 +31,7 @@ class Seat:
     stream: Stream
     """What the client is told outside requests."""
     used_at: float
+    runs: ClientRuns | None = None
     users: int = 0
     is_heard: bool = field(default=False)
     """Whether someone listens to `stream`."""
@@ -137,9 +139,13 @@ class HttpSessions:
         if len(self._seats()) >= _MOST_SESSIONS and not self._make_room():
             raise RpcError(FULL, "There are too many sessions: try again later.")
         stream, key = Stream(), secrets.token_hex(16)
-        identity = Identity(transport="http", principal=principal, session_id=session_id, key=key)
+        # In the modern era clients share a session, and none says when it goes.
+        runs = None if session_id is None else self._proxy.acts.client_runs(self._proxy.log)
+        identity = Identity(
+            transport="http", principal=principal, session_id=session_id, key=key, runs=runs
+        )
         session = Session(self._proxy, opening=opening, outlet=stream, identity=identity)
-        seat = Seat(session, principal, stream, self._clock())
+        seat = Seat(session, principal, stream, self._clock(), runs)
         if session_id is None:
             self._by_key[key] = seat
         return seat
@@ -171,3 +177,5 @@ class HttpSessions:
     async def _close(self, seat: Seat) -> None:
         await seat.session.close()
         seat.stream.close()
+        if seat.runs is not None:
+            await seat.runs.close()

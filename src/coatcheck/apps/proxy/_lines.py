@@ -230,7 +230,7 @@ def _widen(file: IO[bytes]) -> None:
 
 def _read_file(file: IO[bytes], reader: LineReader, loop: asyncio.AbstractEventLoop) -> None:
     with suppress(RuntimeError):  # the loop is closed
-        with suppress(OSError, ValueError):  # the file is closed
+        with suppress(OSError), file:
             while chunk := os.read(file.fileno(), _READ_BYTES):
                 loop.call_soon_threadsafe(reader.data_received, chunk)
         loop.call_soon_threadsafe(reader.eof_received)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -32,6 +32,7 @@ _AFTER_RESULT = re.compile(
 _SOME_ID = re.compile(rb'"id"\s*:\s*' + _ID + rb"\s*[,}]")
 _END_BYTES = 400
 """So far from an end of a line an id is looked for."""
+_NOTHING = object()
 
 
 class RpcError(Exception):
@@ -82,7 +83,7 @@ class Message:
     error: object = None
     """Of a response: its error object, None where there is a result."""
     raw: bytes | None = None
-    """The JSON of `result`, exactly as it came."""
+    """The JSON of `result` as it came, in one line."""
     size_bytes: int = 0
     """Of the line."""
 
@@ -136,8 +137,37 @@ def encode(value: object) -> bytes:
     except UnencodableValueError:  # nested deeper than is banked, but it came as JSON
         payload = None
     if payload is None or has_surrogates(payload):
-        return json.dumps(value, separators=(",", ":")).encode()
+        try:
+            return json.dumps(value, separators=(",", ":")).encode()
+        except RecursionError:
+            return "".join(_pieces(value)).encode()
     return payload
+
+
+def _pieces(value: object) -> Iterator[str]:
+    """Yield the JSON of a value, however deep: whoever sends it can read no deeper than we do."""
+    waiting: list[tuple[str, object]] = [("", value)]
+    while waiting:
+        before, node = waiting.pop()
+        yield before
+        if node is _NOTHING:
+            continue
+        if isinstance(node, dict):
+            inner = [
+                (f"{json.dumps(key)}:", each) for key, each in cast("dict[str, object]", node).items()
+            ]
+            brackets = "{}"
+        elif isinstance(node, list | tuple):
+            inner = [("", each) for each in cast("Sequence[object]", node)]
+            brackets = "[]"
+        else:
+            yield json.dumps(node)
+            continue
+        yield brackets[0]
+        waiting.append((brackets[1], _NOTHING))
+        waiting += [
+            (f",{name}" if at else name, each) for at, (name, each) in reversed([*enumerate(inner)])
+        ]
 
 
 def _line(head: Json, params: Mapping[str, object] | None) -> bytes:
@@ -165,6 +195,8 @@ def _response(line: bytes) -> Message | None:
         result = _value(raw)  # one value, so nothing but the result stands there
     except ValueError:
         return None
+    if b"\n" in raw:  # over HTTP; in JSON none is part of a text, and passed on it would end a line
+        raw = raw.replace(b"\n", b" ")
     return Message(id=_id(id_text), result=result, raw=raw, size_bytes=len(line))
 
 

@@ -7,7 +7,8 @@ import signal
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 
-from ...bank import open_bank
+from ...bank import open_bank, store_at
+from ...stores import SupportsTtl
 from ._acts import Acts
 from ._answers import Proxy
 from ._channel import Channel
@@ -39,7 +40,7 @@ async def run_proxy(config: ProxyConfig) -> None:
         await guard.start()
         stack.push_async_callback(guard.close)
         proxy = Proxy(
-            acts=Acts(bank, config.settings, config.scope),
+            acts=Acts(bank, config.settings, config.scope, forgets=await _forgets(config.store)),
             specs=config.upstreams,
             prefixed=config.prefixed,
             start=partial(_start, guard=guard),
@@ -52,6 +53,15 @@ async def run_proxy(config: ProxyConfig) -> None:
             stack.callback(loop.remove_signal_handler, number)
         with suppress(asyncio.CancelledError):  # to be told to end is no fault
             await serving
+
+
+async def _forgets(address: str) -> bool:
+    """Return whether the store at an address removes by itself what is old."""
+    store = store_at(address)
+    try:
+        return isinstance(store, SupportsTtl)
+    finally:
+        await store.close()
 
 
 async def _serve(config: ProxyConfig, proxy: Proxy) -> None:

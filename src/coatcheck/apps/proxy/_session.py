@@ -134,6 +134,14 @@ class Session:
         """Take an answer of the client to a server's request."""
         self._client.settle(response)
 
+    def hear_no_more(self) -> None:
+        """Take note that the client sends nothing more, though it may still read.
+
+        What waits for its answers, or tells it of changes for as long as it listens, is over.
+        """
+        self._client.close()
+        self._subscriptions.end()
+
     async def close(self) -> None:
         """End the servers, and whatever waits for them or for the client."""
         for task in self._tasks.values():

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ...errors import InvalidArgumentError, shown
 from ...records import OWN_TOOLS, Limits
+from .._amounts import size_bytes
 
 _TOOLS = "tools"
 _PRINCIPALS = "principals"
@@ -20,6 +21,7 @@ _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _NO_SETTING = frozenset({"per_tool", "never", "turn_bytes", "banked_preview_chars"})
 _LIMITS = tuple(each.name for each in fields(Limits) if each.name not in _NO_SETTING)
 _OF_A_TOOL = ("inline_bytes", "image_bytes", "exclude")
+_SIZES = 'Sizes are whole numbers, or texts such as "64 MiB"; all else is whole numbers.'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,15 @@ class Settings:
     """Who may call over HTTP, by name: the variable of the environment that holds the token."""
     dry_run: bool = False
     """Whether all is passed on as it is, and only counted."""
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """The names of all tools that something is set for, as a person wrote them."""
+        return frozenset({*self.limits.per_tool, *self.exclude, *self.image_bytes})
+
+    def is_for(self, name: str, upstream: str, tool: str) -> bool:
+        """Return whether what is set for a name holds for a tool of an upstream."""
+        return name in _names(upstream, tool)
 
     def excludes(self, upstream: str, tool: str) -> bool:
         """Return whether a tool is passed on as it is."""
@@ -83,9 +94,9 @@ def parse_settings(text: str) -> Settings:
     Raises:
         InvalidArgumentError: It is no TOML, or sets what there is not.
 
-    >>> settings = parse_settings("inline_bytes = 20_000\n[tools.rows]\ninline_bytes = 0")
-    >>> settings.inline_limit("files", "rows"), settings.inline_limit("files", "list")
-    (0, 20000)
+    >>> settings = parse_settings("store_bytes = '10GB'\n[tools.rows]\ninline_bytes = 0")
+    >>> settings.inline_limit("files", "rows"), settings.limits.store_bytes
+    (0, 10000000000)
     """
     try:
         set_here = tomllib.loads(text)
@@ -93,6 +104,7 @@ def parse_settings(text: str) -> Settings:
         raise InvalidArgumentError(f"No TOML: {error}.", "See docs/proxy.md.") from error
     known = (*_LIMITS, _LASTING, _PRINCIPALS, _TOOLS)
     _check_names(set_here, known, "a setting")
+    set_here = _sized(set_here)
     tools = _tables(set_here.get(_TOOLS, {}))
     per_tool = {
         name: each["inline_bytes"] for name, each in tools.items() if "inline_bytes" in each
@@ -101,7 +113,7 @@ def parse_settings(text: str) -> Settings:
     try:
         limits = Limits(**own, per_tool=MappingProxyType(per_tool))
     except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"{error}.", "Sizes are whole numbers: 20_000.") from error
+        raise InvalidArgumentError(f"{error}.", _SIZES) from error
     return Settings(
         limits=limits,
         exclude=frozenset(name for name, each in tools.items() if each.get("exclude", False)),
@@ -128,8 +140,21 @@ def _tables(found: object) -> dict[str, dict[str, Any]]:
             )
         of_tool = cast("dict[str, object]", table)
         _check_names(of_tool, _OF_A_TOOL, f"a setting of {where}")
+        tables[name] = of_tool = _sized(of_tool, f"{where}.")
         _check_types(of_tool, where)
     return cast("dict[str, dict[str, Any]]", tables)
+
+
+def _sized(found: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """Return settings with each size that a person wrote as text as its bytes."""
+    sized = dict(found)
+    for name, value in found.items():
+        if name.endswith("_bytes") and isinstance(value, str):
+            try:
+                sized[name] = size_bytes(value)
+            except InvalidArgumentError as error:
+                raise InvalidArgumentError(f"{where}{name}: {error}", error.hint) from error
+    return sized
 
 
 def _check_types(of_tool: Mapping[str, object], where: str) -> None:

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import IO, cast
+from typing import IO, Literal, cast
 
 from ._answers import Identity, Proxy
 from ._eras import is_modern, opening_of
@@ -21,8 +21,10 @@ from ._messages import (
 )
 from ._session import Session
 
-_FINISH_SECONDS = 0.5
+FINISH_SECONDS = 30.0
 """How long requests may go on once the client sends no more: it may still read."""
+_FLUSH_SECONDS = 0.5
+"""How long what was sent may wait to be read."""
 
 
 class StdioFront:
@@ -33,6 +35,7 @@ class StdioFront:
         self._reader = reader
         self._writer = writer
         self._sessions: dict[str, Session] = {}
+        self._runs = proxy.acts.client_runs(proxy.log)
         self._answering: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -42,8 +45,7 @@ class StdioFront:
         lost = asyncio.create_task(self._writer.is_lost.wait())
         try:
             await asyncio.wait({reading, lost}, return_when=asyncio.FIRST_COMPLETED)
-            if not lost.done() and self._answering:
-                await asyncio.wait(self._answering, timeout=_FINISH_SECONDS)
+            await self._finish(lost)
         finally:
             tasks = [reading, lost, *self._answering]
             for task in tasks:
@@ -52,6 +54,21 @@ class StdioFront:
             await asyncio.gather(*(each.close() for each in self._sessions.values()))
             if self._ending:
                 await asyncio.wait(self._ending)
+            if self._runs is not None:
+                await self._runs.close()
+
+    async def _finish(self, lost: "asyncio.Task[Literal[True]]") -> None:
+        """Let requests that are under way be answered, unless nobody reads it any more."""
+        for each in self._sessions.values():
+            each.hear_no_more()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + FINISH_SECONDS
+        while self._answering and not lost.done() and loop.time() < until:
+            await asyncio.wait(
+                {lost, *self._answering},
+                timeout=until - loop.time(),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
 
     async def _read(self) -> None:
         async for line in self._reader:
@@ -125,7 +142,8 @@ class StdioFront:
                 "Introduce yourself: by initialize, or by the envelope of 2026-07-28 in _meta.",
             )
         opening = opening_of(method, request.params)
-        session = Session(self._proxy, opening=opening, outlet=self._writer, identity=Identity())
+        identity = Identity(runs=self._runs)
+        session = Session(self._proxy, opening=opening, outlet=self._writer, identity=identity)
         self._sessions[opening.era] = session
         return session
 
@@ -167,7 +185,7 @@ async def _flushed(writer: LineWriter) -> None:
     """Send what is waiting, unless the client takes nothing any more."""
     writer.close()
     try:
-        await asyncio.wait_for(writer.is_lost.wait(), _FINISH_SECONDS)
+        await asyncio.wait_for(writer.is_lost.wait(), _FLUSH_SECONDS)
     except TimeoutError:
         writer.abort()
         await writer.is_lost.wait()

@@ -49,9 +49,10 @@ class Subscriptions:
         self._told: dict[str, set[str]] = {}
         """The resources that each server of the handshake era was told of."""
         self._streams: dict[str, tuple[Json, asyncio.Task[None]]] = {}
+        self._is_over = asyncio.Event()
 
     async def listen(self, call: Call) -> Reply:
-        """Send what a client of the modern era wants to hear of, until it cancels the request.
+        """Send what a client of the modern era wants to hear of, until it cancels that, or `end`.
 
         Raises:
             RpcError: It does not say what.
@@ -67,7 +68,7 @@ class Subscriptions:
         self._listeners.append(listener)
         try:
             await self.refresh()
-            await asyncio.get_running_loop().create_future()
+            await self._is_over.wait()
         finally:
             self._listeners.remove(listener)
             await self.refresh()
@@ -130,6 +131,10 @@ class Subscriptions:
             with suppress(RpcError, ServerDownError):
                 await upstream.request("logging/setLevel", {"level": upstream.level})
         await self._tell(upstream)
+
+    def end(self) -> None:
+        """Answer all that listens."""
+        self._is_over.set()
 
     async def close(self) -> None:
         """Hear nothing more."""

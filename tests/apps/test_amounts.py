@@ -2,7 +2,7 @@
 
 import pytest
 
-from coatcheck.apps.cli._amounts import age_seconds, size_bytes
+from coatcheck.apps._amounts import age_seconds, size_bytes
 from coatcheck.errors import InvalidArgumentError
 
 

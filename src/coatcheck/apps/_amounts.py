@@ -2,7 +2,7 @@
 
 import re
 
-from ...errors import InvalidArgumentError, shown
+from ..errors import InvalidArgumentError, shown
 
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]*)", re.ASCII)
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 24 * 3_600, "w": 7 * 24 * 3_600}
