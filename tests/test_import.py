@@ -8,6 +8,7 @@ LAZY = {
     *("duckdb", "re2", "obstore", "redis", "rs_bpe", "typer", "rich"),
     *("numpy", "pandas", "polars", "pyarrow"),
     *("coatcheck.stores._redis", "coatcheck.stores._object", "coatcheck.content.sql"),
+    *("coatcheck.memory", "coatcheck.tools", "coatcheck.runtime"),
 }
 
 

@@ -12,6 +12,8 @@ CoatcheckError
 ├── DeadlineError                work took longer than it may                       (TimeoutError)
 ├── BinaryPayloadError           text was asked of a payload that holds none        (TypeError)
 ├── UnencodableValueError        a value without a lossless encoding                (ValueError)
+├── InvalidPlanError             a plan that cannot be run as it stands             (ValueError)
+├── RunCancelledError            the run was cancelled, and its work stopped
 └── StoreError
     ├── StoreUnavailableError    the backend did not answer, or has no room         (OSError)
     ├── StoreFormatError         written by a version this one cannot read          (ValueError)
@@ -234,6 +236,34 @@ class UnencodableValueError(CoatcheckError, ValueError):
         super().__init__(f"The value cannot be encoded: {reason}.")
         self.reason = reason
         self.endless = endless
+
+
+class InvalidPlanError(CoatcheckError, ValueError):
+    """A plan cannot be run as it stands. Nothing of it was run, and nothing written.
+
+    Args:
+        problems: Each thing that is wrong, in one clause that names it.
+    """
+
+    code = "invalid-argument"
+    hint = "Correct what is named, and hand in the plan again."
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(f"The plan cannot be run: {'; '.join(problems)}.")
+        self.problems = tuple(problems)
+
+
+class RunCancelledError(CoatcheckError):
+    """The run was cancelled. What had ended before stands."""
+
+    code = "cancelled"
+    hint = "Start the run again: what it finished is not done twice."
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(
+            f"The run was cancelled: {reason}." if reason else "The run was cancelled."
+        )
+        self.reason = reason
 
 
 class StoreError(CoatcheckError):

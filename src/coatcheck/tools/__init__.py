@@ -2,8 +2,17 @@
 
 from ._artifacts import artifact_tools
 from ._failure import Failure, as_failure
+from ._memory import memory_tools
 from ._poll import poll_tools
 from ._retrieve import retrieval_tools
 from ._tool import Tool
 
-__all__ = ["Failure", "Tool", "artifact_tools", "as_failure", "poll_tools", "retrieval_tools"]
+__all__ = [
+    "Failure",
+    "Tool",
+    "artifact_tools",
+    "as_failure",
+    "memory_tools",
+    "poll_tools",
+    "retrieval_tools",
+]

@@ -14,6 +14,9 @@ _VERBS = {
     "getArtifact": "get",
     "listArtifacts": "list",
     "pollResult": "poll",
+    "memory_list": "list",
+    "memory_read": "get",
+    "memory_write": "set",
 }
 _ASKED = ("artifactId", "pointerOrName")
 
