@@ -30,7 +30,7 @@ $(shell rm -f $(VENV)/.uv $(VENV)/.run $(VENV)/.test)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test suite lint format soak corpus bench-core bench-full bench-stores bench-tokens pythons lock clean
+.PHONY: help demo setup test suite lint format soak corpus bench-core bench-full bench-stores bench-tokens bench-runtime pythons lock clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' Makefile
@@ -101,6 +101,9 @@ bench-stores: setup ## measure files, Redis and S3 against their bare clients
 
 bench-tokens: setup ## count the tokens of whole tasks, with pointers and raw
 	$(BIN)/python bench/tasks.py
+
+bench-runtime: setup ## measure what the executors add to their model
+	$(BIN)/python bench/runtime.py
 
 pythons: setup ## run the tests on each Python from 3.11 on that this machine has
 	$(BIN)/python scripts/pythons.py

@@ -13,7 +13,9 @@ CoatcheckError
 ├── BinaryPayloadError           text was asked of a payload that holds none        (TypeError)
 ├── UnencodableValueError        a value without a lossless encoding                (ValueError)
 ├── InvalidPlanError             a plan that cannot be run as it stands             (ValueError)
+├── NoPlanError                  a planner came to no plan
 ├── RunCancelledError            the run was cancelled, and its work stopped
+├── ModelError                   a model could not be asked, or its provider failed
 └── StoreError
     ├── StoreUnavailableError    the backend did not answer, or has no room         (OSError)
     ├── StoreFormatError         written by a version this one cannot read          (ValueError)
@@ -29,6 +31,7 @@ from collections.abc import Collection, Sequence, Sized
 from typing import ClassVar, cast
 
 _SHOWN_CHARS = 80
+_REASON_CHARS = 100
 _READ_PARTS = 200
 _LONGEST_PART = 4_000
 """Characters of a text, or bits of a number, that are written out to be cut."""
@@ -58,6 +61,10 @@ def shown(text: object) -> str:
     else:
         return _type_and_size(text)
     return f"{whole[:_SHOWN_CHARS]!r}… ({len(whole):,})"
+
+
+def _head(text: str) -> str:
+    return text if len(text) <= _REASON_CHARS else f"{text[:_REASON_CHARS]}…"
 
 
 def _is_soon_written(value: object) -> bool:
@@ -253,6 +260,21 @@ class InvalidPlanError(CoatcheckError, ValueError):
         self.problems = tuple(problems)
 
 
+class NoPlanError(CoatcheckError):
+    """A planner came to no plan, so that nothing was run.
+
+    Args:
+        reason: Why, in one clause.
+    """
+
+    code = "no-plan"
+    hint = "Say more of what is wanted, or hand in a plan."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"There is no plan: {_head(reason)}")
+        self.reason = reason
+
+
 class RunCancelledError(CoatcheckError):
     """The run was cancelled. What had ended before stands."""
 
@@ -263,6 +285,23 @@ class RunCancelledError(CoatcheckError):
         super().__init__(
             f"The run was cancelled: {reason}." if reason else "The run was cancelled."
         )
+        self.reason = reason
+
+
+class ModelError(CoatcheckError):
+    """A model gave no reply.
+
+    Args:
+        model: Its name.
+        reason: What went wrong, in the words of its provider; the message has its head.
+    """
+
+    code = "model-unavailable"
+    hint = "Try again later, or with another model."
+
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(f"The model {shown(model)} failed: {_head(reason)}")
+        self.model = model
         self.reason = reason
 
 

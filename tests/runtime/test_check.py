@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from coatcheck.errors import InvalidPlanError
 from coatcheck.runtime import Step, Task, TaskPlan, check_plan, check_task, known_dependencies
+from coatcheck.runtime._check import check_depth
 
 UP_TO_NINE = [f"t{number}" for number in range(9)]
 
@@ -126,3 +127,15 @@ def test_a_graph_is_refused_exactly_where_it_cannot_be_sorted(graph: dict[str, l
         check_plan(plan)
     else:
         assert problems(plan)
+
+
+CHAIN = [Step(id="a"), Step(id="b", depends_on=["a", "input"]), Step(id="c", depends_on=["b"])]
+
+
+def test_a_chain_may_be_as_long_as_its_bound_and_no_longer() -> None:
+    steps = [*CHAIN, Step(id="free")]
+
+    check_depth("step", steps, max_steps=3)
+
+    with pytest.raises(InvalidPlanError, match="chain of steps has more than max_steps=3"):
+        check_depth("step", [*steps, Step(id="d", depends_on=["c"])], max_steps=3)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..errors import InvalidPlanError, shown
-from ._plan import Task, TaskPlan
+from ._plan import Step, Task, TaskPlan
 
 _LONGEST_ID = 200
 _NAMED = 8
@@ -37,6 +37,28 @@ def check_task(
         InvalidPlanError: As `check_plan`, of its steps.
     """
     _refuse([*_id_problems("task", [task.id]), *_steps_problems([task], inputs, tools)])
+
+
+def check_depth(what: str, planned: Sequence[Task] | Sequence[Step], **most: int) -> None:
+    """Pass steps or tasks without a circle, whose longest chain is short enough.
+
+    Args:
+        what: What they are called.
+        planned: The steps of a task, or the tasks of a plan.
+        most: The one bound, by its name.
+
+    Raises:
+        InvalidPlanError: More than that wait for each other.
+    """
+    ((name, bound),) = most.items()
+    graph = {each.id: set(each.depends_on) for each in planned}
+    depth, left = 0, set(graph)
+    while left and depth <= bound:
+        # All that waits for nothing that is left.
+        left = {id_ for id_ in left if graph[id_] & left}
+        depth += 1
+    if depth > bound:
+        _refuse([f"its longest chain of {what}s has more than {name}={bound}"])
 
 
 def known_dependencies(depends_on: Iterable[str], ids: Collection[str]) -> list[str]:

@@ -13,7 +13,7 @@ _AHEAD = 64
 """Events that wait for who reads them; then whoever emits waits."""
 
 
-async def merged(produce: Callable[[Emit], Awaitable[None]]) -> AsyncGenerator[Event, None]:
+async def merged(produce: Callable[[Emit], Awaitable[object]]) -> AsyncGenerator[Event, None]:
     """Yield what `produce` emits, in order, while it goes on.
 
     What it raises is raised where all that it emitted has been read. A reader who stops cancels

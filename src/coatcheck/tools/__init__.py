@@ -3,6 +3,7 @@
 from ._artifacts import artifact_tools
 from ._failure import Failure, as_failure
 from ._memory import memory_tools
+from ._plans import plan_tools
 from ._poll import poll_tools
 from ._retrieve import retrieval_tools
 from ._tool import Tool
@@ -13,6 +14,7 @@ __all__ = [
     "artifact_tools",
     "as_failure",
     "memory_tools",
+    "plan_tools",
     "poll_tools",
     "retrieval_tools",
 ]

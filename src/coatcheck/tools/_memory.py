@@ -62,6 +62,8 @@ def memory_tools(memory: AgentMemory, *, reader: str | None = "retrieve_context"
             ("key", "value"),
             partial(_write, memory),
             is_closed=True,
+            # What it writes, the calls after it in the same turn may read.
+            parallel=False,
         ),
     ]
     return journaled(memory.bank, tools)

@@ -8,23 +8,30 @@ from ..content import loads
 from ..errors import CoatcheckError, InvalidArgumentError, shown
 from ._failure import as_failure
 
-_TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool, "array": list}
+_TYPES: Mapping[str, type] = {
+    "string": str,
+    "integer": int,
+    "boolean": bool,
+    "array": list,
+    "objects": list,
+}
 _ASKED = {
     "string": "a string",
     "integer": "an integer",
     "boolean": "true or false",
     "array": "a list of strings",
+    "objects": "a list of objects",
 }
 
 Arguments = Mapping[str, Any]
 Properties = Mapping[str, str | Mapping[str, Any]]
-"""By name the JSON type of an argument, or its whole schema. Lists are of strings, and a schema
-without a type takes anything."""
+"""By name the JSON type of an argument, or its whole schema. Lists are of strings, or of objects
+where their schema says so, and a schema without a type takes anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What a model may call. Its replies are bounded, and never offloaded."""
+    """What a model may call."""
 
     name: str
     description: str
@@ -32,6 +39,11 @@ class Tool:
     """JSON schema of the arguments, an object."""
     call: Callable[[Arguments | str], Awaitable[str]]
     """Takes the arguments by name or as JSON text, and returns the reply, failures included."""
+    parallel: bool = True
+    """Whether it may run beside the other calls of a turn; else each call of it runs alone."""
+    is_bounded: bool = False
+    """Whether it takes pointers as text and bounds its replies by itself, as all of ours do: then
+    it is not mirrored."""
 
 
 def tool(
@@ -42,6 +54,7 @@ def tool(
     work: Callable[[Arguments], Awaitable[str]],
     *,
     is_closed: bool = False,
+    parallel: bool = True,
 ) -> Tool:
     """Return a tool whose `work` gets checked arguments, and whose errors become failures.
 
@@ -52,6 +65,7 @@ def tool(
         required: Arguments that must be there.
         work: Answers a call.
         is_closed: Whether the schema says that there are no other arguments. There never are.
+        parallel: Whether it may run beside the other calls of a turn.
     """
 
     async def call(arguments: Arguments | str) -> str:
@@ -71,7 +85,7 @@ def tool(
         schema["required"] = list(required)
     if is_closed:
         schema["additionalProperties"] = False
-    return Tool(name, description, schema, call)
+    return Tool(name, description, schema, call, parallel, is_bounded=True)
 
 
 def _checked(
@@ -97,7 +111,11 @@ def _checked(
 
 
 def _type(asked: str | Mapping[str, Any]) -> str | None:
-    return asked if isinstance(asked, str) else asked.get("type")
+    if isinstance(asked, str):
+        return asked
+    type_ = asked.get("type")
+    is_of_objects = type_ == "array" and asked.get("items", {}).get("type") == "object"
+    return "objects" if is_of_objects else type_
 
 
 def _fitting(name: str, value: object, type_: str | None) -> object:
@@ -106,9 +124,10 @@ def _fitting(name: str, value: object, type_: str | None) -> object:
         return value
     wanted = _TYPES[type_]
     if wanted is list:
-        # One string where a list is asked for can mean one thing only.
-        items = cast("list[object]", [value] if isinstance(value, str) else value)
-        if isinstance(items, list) and all(isinstance(item, str) for item in items):
+        of: type = dict if type_ == "objects" else str
+        # One item where a list is asked for can mean one thing only.
+        items = cast("list[object]", [value] if isinstance(value, of) else value)
+        if isinstance(items, list) and all(isinstance(item, of) for item in items):
             return items
     # To Python, true and false are integers.
     elif isinstance(value, wanted) and isinstance(value, bool) is (wanted is bool):
