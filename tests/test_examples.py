@@ -1,5 +1,6 @@
 """The examples run as they stand, and cost what their pages and the papers say."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -9,13 +10,18 @@ from typing import Any
 
 import pytest
 
+from coatcheck.testing import chat_server
+
 ROOT = Path(__file__).parents[1]
 WINDOW_TOKENS = 200_000
 
 
 def rows(example: str, *arguments: str) -> list[dict[str, Any]]:
-    command = [sys.executable, str(ROOT / "examples" / example), "--json", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+    path = ["-m", example] if (ROOT / "examples" / example).is_dir() else [example]
+    command = [sys.executable, *path, "--json", *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=ROOT / "examples", env=os.environ
+    )
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
@@ -48,6 +54,54 @@ def test_the_sheet_costs_what_the_paper_says_and_the_hard_cases_are_answered() -
     assert 6_000 <= cost["one product", "raw"] <= 7_000
     for case in ("one product", "two products", "list split in two", "name like a pointer"):
         assert cost[case, "pointers"] < cost[case, "pointers, can read"] < cost[case, "raw"] / 3
+
+
+def test_prices_are_changed_by_a_plan_of_pointers_and_no_id_passes_through_the_model() -> None:
+    pointers, raw = rows("pricing")
+
+    for row in (pointers, raw):
+        assert row["ids exact"] == "yes"
+        assert row["prices right"] == "yes"
+    assert pointers["ids seen"] == 0
+    assert raw["ids seen"] == 847 + 3
+    assert pointers["answer"]["products"] < 847
+    assert pointers["largest request"] < 3_000
+    assert raw["largest request"] > WINDOW_TOKENS
+    assert pointers["tokens out"] * 200 < raw["tokens out"]
+    assert pointers["characters out"] * 100 < raw["characters out"]
+    assert pointers["scope characters"] * 2 < raw["scope characters"]
+    assert pointers["scope tokens"] * 2 < raw["scope tokens"]
+
+
+def test_the_pricing_story_prints_a_table_and_where_the_raw_way_would_have_ended() -> None:
+    command = [sys.executable, "-m", "pricing"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=ROOT / "examples"
+    )
+
+    heads, pointers, raw, said = done.stdout.splitlines()
+    assert heads.split()[:3] == ["way", "requests", "tokens"]
+    assert (pointers.split()[0], raw.split()[0]) == ("pointers", "raw")
+    assert said == "A window of 200,000 tokens would have ended the raw way."
+
+
+def test_the_pricing_story_runs_on_a_model_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "examples"), *sys.path])
+    next_turn = importlib.import_module("pricing.policy").next_turn
+
+    def reply(messages: list[dict[str, Any]]) -> Any:
+        first = next(each["content"] for each in messages if each["role"] == "user")
+        returned = [each["content"] for each in messages if each["role"] == "tool"]
+        return next_turn(first, returned)
+
+    with chat_server(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "of no use here")
+        (row,) = rows("pricing", "--model", "openai-chat:any")
+
+    assert len(server.asked) == row["requests"]
+    assert row["ids seen"] == 0
+    assert row["ids exact"] == row["prices right"] == "yes"
 
 
 @pytest.mark.parametrize(

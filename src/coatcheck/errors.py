@@ -13,6 +13,10 @@ CoatcheckError
 ├── QuotaError                   an artifact larger than all that may be kept       (ValueError)
 ├── BinaryPayloadError           text was asked of a payload that holds none        (TypeError)
 ├── UnencodableValueError        a value without a lossless encoding                (ValueError)
+├── InvalidPlanError             a plan that cannot be run as it stands             (ValueError)
+├── NoPlanError                  a planner came to no plan
+├── RunCancelledError            the run was cancelled, and its work stopped
+├── ModelError                   a model could not be asked, or its provider failed
 └── StoreError
     ├── StoreUnavailableError    the backend did not answer, or has no room         (OSError)
     ├── StoreFormatError         written by a version this one cannot read          (ValueError)
@@ -29,6 +33,7 @@ from typing import ClassVar, cast
 
 _SHOWN_CHARS = 80
 _BRIEF_CHARS = 30
+_REASON_CHARS = 100
 _READ_PARTS = 200
 _LONGEST_PART = 4_000
 """Characters of a text, or bits of a number, that are written out to be cut."""
@@ -63,6 +68,10 @@ def shown(text: object) -> str:
 def _brief(text: str) -> str:
     """Return the head of `text` quoted, where a message has more to say than that."""
     return shown(text if len(text) <= _BRIEF_CHARS else f"{text[:_BRIEF_CHARS]}…")
+
+
+def _head(text: str) -> str:
+    return text if len(text) <= _REASON_CHARS else f"{text[:_REASON_CHARS]}…"
 
 
 def _is_soon_written(value: object) -> bool:
@@ -311,6 +320,66 @@ class UnencodableValueError(CoatcheckError, ValueError):
         super().__init__(f"The value cannot be encoded: {reason}.")
         self.reason = reason
         self.endless = endless
+
+
+class InvalidPlanError(CoatcheckError, ValueError):
+    """A plan cannot be run as it stands. Nothing of it was run, and nothing written.
+
+    Args:
+        problems: Each thing that is wrong, in one clause that names it.
+    """
+
+    code = "invalid-argument"
+    hint = "Correct what is named, and hand in the plan again."
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(f"The plan cannot be run: {'; '.join(problems)}.")
+        self.problems = tuple(problems)
+
+
+class NoPlanError(CoatcheckError):
+    """A planner came to no plan, so that nothing was run.
+
+    Args:
+        reason: Why, in one clause.
+    """
+
+    code = "no-plan"
+    hint = "Say more of what is wanted, or hand in a plan."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"There is no plan: {_head(reason)}")
+        self.reason = reason
+
+
+class RunCancelledError(CoatcheckError):
+    """The run was cancelled. What had ended before stands."""
+
+    code = "cancelled"
+    hint = "Start the run again: what it finished is not done twice."
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(
+            f"The run was cancelled: {reason}." if reason else "The run was cancelled."
+        )
+        self.reason = reason
+
+
+class ModelError(CoatcheckError):
+    """A model gave no reply.
+
+    Args:
+        model: Its name.
+        reason: What went wrong, in the words of its provider; the message has its head.
+    """
+
+    code = "model-unavailable"
+    hint = "Try again later, or with another model."
+
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(f"The model {shown(model)} failed: {_head(reason)}")
+        self.model = model
+        self.reason = reason
 
 
 class StoreError(CoatcheckError):

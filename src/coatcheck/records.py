@@ -13,9 +13,12 @@ from .errors import InvalidPointerError
 _ARRAY_TYPE = "application/x-npy"
 
 OWN_TOOLS = frozenset(
-    {"retrieve_context", "storeArtifact", "getArtifact", "listArtifacts", "pollResult"}
+    {
+        *("retrieve_context", "storeArtifact", "getArtifact", "listArtifacts", "pollResult"),
+        *("memory_list", "memory_read", "memory_write"),
+    }
 )
-"""Names of the tools by which a model reads what was banked. Their replies are bounded, and
+"""Names of the tools by which a model reads what was kept. Their replies are bounded, and
 never offloaded: else reading an artifact would make the next one."""
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
