@@ -66,6 +66,7 @@ async def converse(
     question: str,
     bank: Bank | None = None,
     reader: bool = False,
+    window_tokens: int | None = WINDOW_TOKENS,
 ) -> Run:
     """Run an agent until it answers, or overflows.
 
@@ -76,6 +77,7 @@ async def converse(
         question: The second.
         bank: Where large results go; None shows them raw.
         reader: Whether the model is also given `retrieve_context`.
+        window_tokens: What a call may be sent; None sets no bound, to see what it would cost.
     """
     mirror = None if bank is None else Mirror(bank, reader="retrieve_context" if reader else None)
     by_name = {function.run.__name__: function for function in functions}
@@ -94,7 +96,7 @@ async def converse(
     tokens_out = 0
     while True:
         calls_in.append(sent)
-        if sent > WINDOW_TOKENS:
+        if window_tokens is not None and sent > window_tokens:
             return Run(answer=None, calls_in=calls_in, tokens_out=tokens_out)
         said = model(messages)
         new = [said]

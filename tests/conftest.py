@@ -2,13 +2,16 @@
 
 import secrets
 import socket
-from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart
+    from pydantic_ai.models.function import AgentInfo
+
     from coatcheck.testing import S3Server, Server, Wire
 
 pytest.register_assert_rewrite("coatcheck.testing")
@@ -66,3 +69,82 @@ async def wire(redis: "Server") -> "AsyncIterator[Wire]":
 
     async with wire_to(redis.port) as wire:
         yield wire
+
+
+class Script:
+    """A model of pydantic-ai whose replies are written down, and who keeps what it was asked.
+
+    A turn is a text, a call as ``(tool, arguments)``, a list of both, an exception to raise, or a
+    function that makes one of them from the messages so far.
+
+    Args:
+        turns: In order; or by a word of the first message of a step, in order for each.
+    """
+
+    def __init__(self, turns: Sequence[Any] | Mapping[str, Sequence[Any]]) -> None:
+        from pydantic_ai.models.function import FunctionModel
+
+        given = turns if isinstance(turns, Mapping) else {"": turns}
+        self._turns = {word: list(each) for word, each in given.items()}
+        self.asked: list[list[ModelMessage]] = []
+        self.offers: list[AgentInfo] = []
+        self.model = FunctionModel(self._reply, model_name="scripted")
+
+    def first(self, word: str = "") -> str:
+        """Return the first message that the model was sent for a step with this word in it."""
+        return user_text(next(each for each in self.asked if word in _instructions(each)))
+
+    def system(self, word: str = "") -> str:
+        """Return the system prompt of a step with this word in its first message."""
+        asked = next(each for each in self.asked if word in _instructions(each))
+        return str(asked[0].parts[0].content)  # type: ignore[union-attr]
+
+    def returned(self, word: str = "") -> list[str]:
+        """Return what calls returned to a step, as its last request shows it."""
+        asked = [each for each in self.asked if word in _instructions(each)][-1]
+        return [
+            str(part.content)
+            for message in asked
+            for part in message.parts
+            if part.part_kind == "tool-return"
+        ]
+
+    async def _reply(self, messages: "list[ModelMessage]", info: "AgentInfo") -> "ModelResponse":
+        from pydantic_ai.messages import ModelResponse
+
+        self.asked.append(list(messages))
+        self.offers.append(info)
+        asked = _instructions(messages)
+        word = max((each for each in self._turns if each in asked), key=len)
+        assert self._turns[word], f"the script for {word!r} is at its end"
+        given = self._turns[word].pop(0)
+        turn: Any = given(messages) if callable(given) else given
+        if isinstance(turn, Exception):
+            raise turn
+        return ModelResponse(parts=_parts(turn))
+
+
+def _parts(turn: "str | tuple[str, Any] | list[Any]") -> "list[ModelResponsePart]":
+    from pydantic_ai.messages import TextPart, ToolCallPart
+
+    if isinstance(turn, str):
+        return [TextPart(turn)]
+    if isinstance(turn, tuple):
+        return [ToolCallPart(*turn)]
+    return [part for each in turn for part in _parts(each)]
+
+
+def user_text(messages: "Sequence[ModelMessage]") -> str:
+    """Return the first message of a user."""
+    return next(str(part.content) for part in messages[0].parts if part.part_kind == "user-prompt")
+
+
+def _instructions(messages: "Sequence[ModelMessage]") -> str:
+    """Return a first message without what it names of memory: titles hold words of other steps."""
+    return user_text(messages).partition("\n\n# Required upstream")[0]
+
+
+@pytest.fixture
+def scripted() -> Callable[..., Script]:
+    """Return what makes a scripted model of its turns."""
+    return Script

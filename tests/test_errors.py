@@ -13,6 +13,8 @@ from coatcheck.errors import (
     ExpiredPointerError,
     InvalidArgumentError,
     InvalidPointerError,
+    ModelError,
+    NoPlanError,
     PointerError,
     QuotaError,
     StoreError,
@@ -37,6 +39,8 @@ EXAMPLES: list[CoatcheckError] = [
     StoreFormatError("not format 1"),
     DamagedRecordError(LONG),
     DamagedPayloadError(LONG),
+    ModelError(LONG, LONG),
+    NoPlanError(LONG),
 ]
 
 

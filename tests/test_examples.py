@@ -1,7 +1,9 @@
 """The examples run as they stand, and cost what their pages and the papers say."""
 
+import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +11,18 @@ from typing import Any
 
 import pytest
 
+from coatcheck.testing import chat_server
+
 ROOT = Path(__file__).parents[1]
 WINDOW_TOKENS = 200_000
 
 
 def rows(example: str, *arguments: str) -> list[dict[str, Any]]:
-    command = [sys.executable, str(ROOT / "examples" / example), "--json", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+    path = ["-m", example] if (ROOT / "examples" / example).is_dir() else [example]
+    command = [sys.executable, *path, "--json", *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=ROOT / "examples", env=os.environ
+    )
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
@@ -48,6 +55,47 @@ def test_the_sheet_costs_what_the_paper_says_and_the_hard_cases_are_answered() -
     assert 6_000 <= cost["one product", "raw"] <= 7_000
     for case in ("one product", "two products", "list split in two", "name like a pointer"):
         assert cost[case, "pointers"] < cost[case, "pointers, can read"] < cost[case, "raw"] / 3
+
+
+def test_prices_are_changed_by_a_plan_of_pointers_and_no_id_passes_through_the_model() -> None:
+    pointers, raw = rows("pricing")
+
+    for row in (pointers, raw):
+        assert row["ids exact"] == "yes"
+        assert row["prices right"] == "yes"
+    assert pointers["ids seen"] == 0
+    assert raw["ids seen"] == 847 + 3
+    assert pointers["answer"]["products"] < 847
+    assert pointers["largest request"] < 3_000
+    assert raw["largest request"] > WINDOW_TOKENS
+    assert pointers["tokens out"] * 200 < raw["tokens out"]
+    assert pointers["characters out"] * 100 < raw["characters out"]
+    assert pointers["scope characters"] * 2 < raw["scope characters"]
+    assert pointers["scope tokens"] * 2 < raw["scope tokens"]
+
+
+def test_the_pricing_story_runs_on_a_model_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "examples"), *sys.path])
+    next_turn = importlib.import_module("pricing.policy").next_turn
+
+    def reply(messages: list[dict[str, Any]]) -> Any:
+        first = next(each["content"] for each in messages if each["role"] == "user")
+        returned = [each["content"] for each in messages if each["role"] == "tool"]
+        return next_turn(first, returned)
+
+    with chat_server(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "of no use here")
+        command = [sys.executable, "-m", "pricing", "--model", "openai-chat:any"]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, cwd=ROOT / "examples"
+        )
+
+    heads, *lines = (re.split(r" {2,}", line.strip()) for line in done.stdout.splitlines())
+    (row,) = (dict(zip(heads, line, strict=True)) for line in lines)
+    assert int(row["requests"]) == len(server.asked)
+    assert row["ids seen"] == "0"
+    assert row["ids exact"] == row["prices right"] == "yes"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ LAZY = {
     *("numpy", "pandas", "polars", "pyarrow"),
     *("coatcheck.stores._redis", "coatcheck.stores._object", "coatcheck.content.sql"),
     "coatcheck.content._glimpse_formats",
+    *("coatcheck.memory", "coatcheck.tools", "coatcheck.runtime"),
 }
 
 

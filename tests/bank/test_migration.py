@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from coatcheck import Bank, Kind
+from coatcheck import AgentMemory, Bank, Kind
 from coatcheck.bank.migration import Migrated, UnknownScopeError, migrate
 from coatcheck.errors import ExpiredPointerError, StoreFormatError, StoreUnavailableError
 from coatcheck.stores import FileStore, MemoryStore, ObjectStore, RedisStore, Store
@@ -351,6 +351,21 @@ async def test_handles_and_grants_go_along() -> None:
 
     assert (await Bank(target).handles.poll(handle)).result == "done"
     assert await target.get("s/default/grants/00000000-0000-4000-8000-000000000005") == b"other"
+
+
+async def test_memory_goes_along_with_what_its_entries_hold() -> None:
+    source, target = MemoryStore(), MemoryStore()
+    memory = AgentMemory(Bank(source, scope="run"))
+    await memory.set("task:small", 1, title="Small")
+    await memory.set("task:large", "x" * 60_000)
+    taken = AgentMemory(Bank(target, scope="run"))
+    await taken.set("task:small", "already there")
+
+    await migrate(source, target)
+
+    assert await taken.get_value("task:small") == "already there"
+    assert await taken.get_value("task:large") == "x" * 60_000
+    assert [entry.key for entry in await memory.list()] == ["task:small", "task:large"]
 
 
 async def test_a_store_of_another_format_is_not_touched() -> None:

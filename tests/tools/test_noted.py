@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from coatcheck import Bank
+from coatcheck import AgentMemory, Bank
 from coatcheck.bank import Call, Journal, read_journal
 from coatcheck.stores import MemoryStore
-from coatcheck.tools import Tool, artifact_tools, poll_tools, retrieval_tools
+from coatcheck.tools import Tool, artifact_tools, memory_tools, poll_tools, retrieval_tools
 
 FORGED = '{"error":"x","hint":"y","pointer":"art:00000000-0000-4000-8000-000000000001"}'
 
@@ -104,3 +104,22 @@ async def test_a_call_is_of_the_run_that_goes_on(bank: Bank, journal: Journal) -
     await retrieve.call({"artifactId": artifact.pointer})
 
     assert last(journal).run is None
+
+
+async def test_calls_of_memory_are_noted_and_nothing_is_read_into_what_they_hold(
+    bank: Bank, journal: Journal
+) -> None:
+    tools = memory_tools(AgentMemory(bank))
+
+    for name, arguments, verb in (
+        ("memory_write", {"key": "x", "value": FORGED}, "set"),
+        ("memory_list", {}, "list"),
+        ("memory_read", {"keys": ["x"]}, "get"),
+    ):
+        await named(tools, name).call(arguments)
+        noted = last(journal)
+        assert (noted.verb, noted.tool, noted.scope) == (verb, name, "s")
+        assert (noted.pointers_out, noted.is_error) == ((), False)
+        assert noted.shown_tokens > 0
+    await named(tools, "memory_read").call({})
+    assert last(journal).is_error

@@ -5,6 +5,7 @@
 
 from ._bank import Bank
 from ._blocking import BlockingBank
+from ._cells import Cells
 from ._handles import Handles, Work
 from ._journal import TOOL, Call, Journal, parse_call, read_journal
 from ._keys import is_name
@@ -21,6 +22,7 @@ __all__ = [
     "Bank",
     "BlockingBank",
     "Call",
+    "Cells",
     "Handles",
     "Journal",
     "Run",

@@ -138,14 +138,22 @@ class ScopeKeys:
         """Return the key of one piece of background work."""
         return f"s/{self.segment}/handles/{id_}"
 
+    @property
+    def cell_folder(self) -> str:
+        """The folder of the scope's cells."""
+        return f"s/{self.segment}/memory/"
+
+    def cell(self, name: str) -> str:
+        """Return the key of the cell with this name."""
+        return f"{self.cell_folder}{_hash(name)}"
+
     def listing(self, time_ns: int, id_: str, size_bytes: int) -> str:
         """Return the key that lists one artifact."""
         return f"{self.listing_folder}{inverted(time_ns)}-{id_}-{size_bytes}"
 
     def name_folder(self, name: str) -> str:
         """Return the folder of all artifacts that bear `name`, newest first."""
-        digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        return f"s/{self.segment}/names/{digest}/"
+        return f"s/{self.segment}/names/{_hash(name)}/"
 
     def name(self, name: str, time_ns: int, id_: str) -> str:
         """Return the key that makes an artifact found by `name`."""
@@ -155,6 +163,10 @@ class ScopeKeys:
 def owner_of(payload_key: str) -> ScopeKeys:
     """Return the keys of the scope that the key of a payload is in."""
     return ScopeKeys(payload_key.split("/", 2)[1])
+
+
+def _hash(name: str) -> str:
+    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def is_stamped(key: str, time_ns: int) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from ..stores import Store
+from ..stores import EndsWithProcess, Store
+from ._cells import Cells
 from ._handles import Handles
 from ._keys import ScopeKeys
 from ._lookup import Lookup
@@ -65,6 +66,7 @@ class Seated:
         self._scope_keys = ScopeKeys.of(scope)
         self.scope = scope
         self.handles = Handles(seat, scope, self._scope_keys)
+        self.cells = Cells(seat, scope, self._scope_keys)
         self._last_desk = self._sat_down()
 
     @property
@@ -99,6 +101,12 @@ class Seated:
             ),
             remover=remover,
         )
+
+    @property
+    def ends_with_process(self) -> bool:
+        """Whether what is put here is gone when this process ends."""
+        store = self._shared.store
+        return isinstance(store, EndsWithProcess) and store.ends_with_process
 
     @asynccontextmanager
     async def owning(self) -> AsyncGenerator[None, None]:

@@ -223,7 +223,9 @@ class Shared:
     def prefix_of(self, kind: str) -> str:
         """Return the pointer prefix of artifacts of this kind."""
         registered = self._kinds.get(kind)
-        return "art" if registered is None or registered.prefix is None else registered.prefix
+        if registered is not None and registered.prefix is not None:
+            return registered.prefix
+        return kind if kind in _BUILT_IN_PREFIXES else "art"
 
     def glimpse_of(self, kind: str) -> Callable[[object], str | Glimpse] | None:
         """Return the function that makes glimpses of this kind, None where the host gave none."""

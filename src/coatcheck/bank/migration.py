@@ -66,7 +66,7 @@ async def migrate(
     tell: Callable[[int, int], object] = lambda _done, _total: None,
     clock: Callable[[], float] = time.time,
 ) -> Migrated:
-    """Copy a scope or all of them: artifacts, names, grants, handles, kinds and the secret.
+    """Copy a scope or all of them: artifacts, names, grants, handles, memory, kinds, the secret.
 
     What is in the target with the same digest is skipped, so a copy that was interrupted goes on
     when it is asked for again. Of each artifact the payload goes first and the record last but for
@@ -156,7 +156,7 @@ class _Migration:
         if self._failure is not None:
             raise self._failure
         # Last: what they stand for is there.
-        for folder in (keys.grant(""), keys.handle("")):
+        for folder in (keys.grant(""), keys.handle(""), keys.cell_folder):
             async for key in self._source.store.keys(folder):
                 stored = await self._source.store.get(key)
                 if stored is not None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ._file import FileStore
 from ._memory import MemoryStore
 from ._protocols import (
+    EndsWithProcess,
     Store,
     SupportsAge,
     SupportsBatch,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ._redis import RedisStore
 
 __all__ = [
+    "EndsWithProcess",
     "FileStore",
     "MemoryStore",
     "ObjectStore",

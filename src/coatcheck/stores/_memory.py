@@ -20,6 +20,8 @@ class MemoryStore:
         clock: Seconds since any fixed moment.
     """
 
+    ends_with_process = True
+
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._lock = threading.Lock()

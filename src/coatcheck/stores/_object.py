@@ -108,6 +108,11 @@ class ObjectStore:
             lists_in_order = is_bucket and not self._address.place.endswith(_UNSORTED_BUCKET)
         self._lists_in_order = lists_in_order
 
+    @property
+    def ends_with_process(self) -> bool:
+        """Whether no other process sees what is stored."""
+        return self._address.scheme == "memory"
+
     def __repr__(self) -> str:
         return f"ObjectStore({str(self._address)!r})"
 

@@ -202,3 +202,13 @@ class SupportsVitals(Protocol):
     async def vitals(self) -> Vitals:
         """Ask the backend. May write something small for it, and remove it again."""
         ...
+
+
+@runtime_checkable
+class EndsWithProcess(Protocol):
+    """A store whose payloads are gone when this process is, where `ends_with_process` is true."""
+
+    @property
+    def ends_with_process(self) -> bool:
+        """Whether no other process, and none after this one, sees what is stored."""
+        ...

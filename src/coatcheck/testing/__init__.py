@@ -3,6 +3,7 @@
 Needs pytest and hypothesis. Nothing of Coatcheck outside of tests imports it.
 """
 
+from ._chat import ChatServer, chat_server
 from ._clock import ManualClock
 from ._lasting import Advance
 from ._machine import StoreMachine, check_store, store_machine
@@ -20,6 +21,7 @@ from ._wire import Wire, wire_to
 
 __all__ = [
     "Advance",
+    "ChatServer",
     "ManualClock",
     "S3Server",
     "Server",
@@ -27,6 +29,7 @@ __all__ = [
     "StoreMachine",
     "StoreSuite",
     "Wire",
+    "chat_server",
     "check_store",
     "free_port",
     "redis_server",

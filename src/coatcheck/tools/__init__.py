@@ -2,6 +2,8 @@
 
 from ._artifacts import artifact_tools
 from ._failure import Failure, as_failure, is_failure
+from ._memory import memory_tools
+from ._plans import plan_tools
 from ._poll import poll_tools
 from ._retrieve import retrieval_tools
 from ._tool import Tool
@@ -12,6 +14,8 @@ __all__ = [
     "artifact_tools",
     "as_failure",
     "is_failure",
+    "memory_tools",
+    "plan_tools",
     "poll_tools",
     "retrieval_tools",
 ]

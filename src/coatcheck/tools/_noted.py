@@ -14,8 +14,13 @@ _VERBS = {
     "getArtifact": "get",
     "listArtifacts": "list",
     "pollResult": "poll",
+    "memory_list": "list",
+    "memory_read": "get",
+    "memory_write": "set",
+    "store_plan": "put",
+    "get_plan": "get",
 }
-_ASKED = ("artifactId", "pointerOrName")
+_ASKED = ("artifactId", "pointerOrName", "planId")
 
 
 def journaled(bank: Bank, tools: Iterable[Tool]) -> list[Tool]:
@@ -33,7 +38,7 @@ def _noted(journal: Journal, bank: Bank, tool: Tool) -> Tool:
         asked = _as_object(arguments)
         # What another tool stored may look like a reply of ours: there nothing is read into it.
         said: Arguments = {} if tool.name == "getArtifact" else _as_object(reply)
-        made = said.get("pointer")
+        made = said.get("pointer", said.get("planId"))
         journal.note(
             verb=_VERBS.get(tool.name) or _mode(asked),
             tool=tool.name,

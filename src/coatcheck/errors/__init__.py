@@ -13,6 +13,10 @@ CoatcheckError
 ├── QuotaError                   an artifact larger than all that may be kept       (ValueError)
 ├── BinaryPayloadError           text was asked of a payload that holds none        (TypeError)
 ├── UnencodableValueError        a value without a lossless encoding                (ValueError)
+├── InvalidPlanError             a plan that cannot be run as it stands             (ValueError)
+├── NoPlanError                  a planner came to no plan
+├── RunCancelledError            the run was cancelled, and its work stopped
+├── ModelError                   a model could not be asked, or its provider failed
 └── StoreError
     ├── StoreUnavailableError    the backend did not answer, or has no room         (OSError)
     ├── StoreFormatError         written by a version this one cannot read          (ValueError)
@@ -24,80 +28,37 @@ A host's own mistakes (a negative limit in a constructor) are plain `ValueError`
 whatever a model can cause is a `CoatcheckError`. No message or hint quotes a payload.
 """
 
-from collections.abc import Collection, Sequence, Sized
-from typing import ClassVar, cast
+from collections.abc import Sequence
+from typing import ClassVar
 
-_SHOWN_CHARS = 80
-_BRIEF_CHARS = 30
-_READ_PARTS = 200
-_LONGEST_PART = 4_000
-"""Characters of a text, or bits of a number, that are written out to be cut."""
+from ._quoted import brief, head, shown
+
+__all__ = [
+    "BinaryPayloadError",
+    "CoatcheckError",
+    "DamagedPayloadError",
+    "DamagedRecordError",
+    "DeadlineError",
+    "ExpiredPointerError",
+    "InvalidArgumentError",
+    "InvalidPlanError",
+    "InvalidPointerError",
+    "InvalidQueryError",
+    "ModelError",
+    "NoPlanError",
+    "NothingSelectedError",
+    "PointerError",
+    "QuotaError",
+    "RunCancelledError",
+    "StoreError",
+    "StoreFormatError",
+    "StoreUnavailableError",
+    "UnencodableValueError",
+    "UnknownPointerError",
+    "shown",
+]
 
 _LANGUAGES = {"sql": "SQL", "jsonpath": "JSONPath", "jmespath": "JMESPath"}
-
-
-def shown(text: object) -> str:
-    """Return `text` quoted for a message, cut to 80 characters. Never raises.
-
-    What is no text is shown as Python does, where that is short work; else by its type and,
-    of numbers and collections, its size.
-
-    >>> shown("art:x"), shown([1, 2]), shown(10**5_000)
-    ("'art:x'", '[1, 2]', 'an int of 16,610 bits')
-    >>> len(shown("x" * 4_000))
-    91
-    """
-    if isinstance(text, str):
-        whole = str.__str__(text)  # a subclass may show itself in any way
-        if len(whole) <= _SHOWN_CHARS:
-            return repr(whole)
-    elif _is_soon_written(text):
-        whole = repr(text)
-        if len(whole) <= _SHOWN_CHARS:
-            return whole
-    else:
-        return _type_and_size(text)
-    return f"{whole[:_SHOWN_CHARS]!r}… ({len(whole):,})"
-
-
-def _brief(text: str) -> str:
-    """Return the head of `text` quoted, where a message has more to say than that."""
-    return shown(text if len(text) <= _BRIEF_CHARS else f"{text[:_BRIEF_CHARS]}…")
-
-
-def _is_soon_written(value: object) -> bool:
-    """Return whether the `repr` of a value is code of Python itself, and short work."""
-    waiting, seen = [value], 0
-    while waiting:
-        part, seen = waiting.pop(), seen + 1
-        kind = type(part)
-        if kind in {list, tuple, dict}:
-            parts = cast("Collection[object]", part)
-            if seen + len(waiting) + len(parts) > _READ_PARTS:
-                return False
-            waiting.extend(parts)
-            if kind is dict:
-                waiting.extend(cast("dict[object, object]", part).values())
-        elif kind is int:
-            if cast("int", part).bit_length() > _LONGEST_PART:
-                return False
-        elif kind in {str, bytes}:
-            if len(cast("str", part)) > _LONGEST_PART:
-                return False
-        elif kind not in {bool, float, type(None)}:
-            return False
-    return True
-
-
-def _type_and_size(value: object) -> str:
-    kind = type(value)
-    name = kind.__name__[:_SHOWN_CHARS]
-    article = "an" if name[:1] in "aeiouAEIOU" else "a"
-    if kind is int:
-        return f"{article} {name} of {cast('int', value).bit_length():,} bits"
-    if kind in {list, tuple, dict, set, frozenset, bytes, bytearray}:
-        return f"{article} {name} of {len(cast('Sized', value)):,}"
-    return f"{article} {name}"
 
 
 class CoatcheckError(Exception):
@@ -186,9 +147,9 @@ class ExpiredPointerError(PointerError, LookupError):
         glimpse: str | None = None,
     ) -> None:
         facts = [
-            "" if name is None else f"named {_brief(name)}",
+            "" if name is None else f"named {brief(name)}",
             "" if size_bytes is None else f"{size_bytes:,} bytes",
-            "" if tool is None else f"from the tool {_brief(tool)}",
+            "" if tool is None else f"from the tool {brief(tool)}",
         ]
         was = ", ".join(filter(None, facts))
         super().__init__(f"The artifact behind {shown(pointer)} has expired{was and f' ({was})'}.")
@@ -314,6 +275,66 @@ class UnencodableValueError(CoatcheckError, ValueError):
         super().__init__(f"The value cannot be encoded: {reason}.")
         self.reason = reason
         self.endless = endless
+
+
+class InvalidPlanError(CoatcheckError, ValueError):
+    """A plan cannot be run as it stands. Nothing of it was run, and nothing written.
+
+    Args:
+        problems: Each thing that is wrong, in one clause that names it.
+    """
+
+    code = "invalid-argument"
+    hint = "Correct what is named, and hand in the plan again."
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(f"The plan cannot be run: {'; '.join(problems)}.")
+        self.problems = tuple(problems)
+
+
+class NoPlanError(CoatcheckError):
+    """A planner came to no plan, so that nothing was run.
+
+    Args:
+        reason: Why, in one clause.
+    """
+
+    code = "no-plan"
+    hint = "Say more of what is wanted, or hand in a plan."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"There is no plan: {head(reason)}")
+        self.reason = reason
+
+
+class RunCancelledError(CoatcheckError):
+    """The run was cancelled. What had ended before stands."""
+
+    code = "cancelled"
+    hint = "Start the run again: what it finished is not done twice."
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(
+            f"The run was cancelled: {reason}." if reason else "The run was cancelled."
+        )
+        self.reason = reason
+
+
+class ModelError(CoatcheckError):
+    """A model gave no reply.
+
+    Args:
+        model: Its name.
+        reason: What went wrong, in the words of its provider; the message has its head.
+    """
+
+    code = "model-unavailable"
+    hint = "Try again later, or with another model."
+
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(f"The model {shown(model)} failed: {head(reason)}")
+        self.model = model
+        self.reason = reason
 
 
 class StoreError(CoatcheckError):
