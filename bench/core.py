@@ -17,7 +17,7 @@ from calls import importing, pass_through
 from fidelity import FidelitySizes, fidelity
 from kills import kills
 from measure import CLOCKS, Clock, Row, Timer
-from picks import column, lines
+from picks import column, csv_column, lines
 from puts import glimpse_share, puts
 from queries import QuerySizes, queries
 from reads import Banked, banked, regexes, searches, windows
@@ -157,7 +157,10 @@ class Bench:
     async def _selectors(self) -> list[Row]:
         sizes, timer = self._sizes, self._timer
         found = [
-            await column(self._folder / "rows", sizes.selector_rows, sizes.selector_rounds, timer)
+            await column(self._folder / "rows", sizes.selector_rows, sizes.selector_rounds, timer),
+            await csv_column(
+                self._folder / "csv", sizes.selector_rows, sizes.selector_rounds, timer
+            ),
         ]
         for size in sizes.windows_mb:
             text, _ = await self._bank(size, ascii_only=False)

@@ -191,7 +191,7 @@ async def killed(address: str, kind: str, count: int) -> Row:
             verb, _, pointer = line.rstrip("\n").partition(" ")
             if len(pointer) == 40:  # the last line may be cut
                 (put if verb == "put" else deleting).add(pointer)
-    store = FileStore(address, clock=_later) if kind == "file" else store_at(address)
+    store = FileStore(address, clock=_days_later) if kind == "file" else store_at(address)
     bank = Bank(store, clock=_later)
     await collect(store, clock=_later)
     listed = {artifact.pointer async for artifact in bank.list()}
@@ -222,6 +222,10 @@ async def killed(address: str, kind: str, count: int) -> Row:
 
 def _later() -> float:
     return time.time() + 3_700
+
+
+def _days_later() -> float:
+    return time.time() + 2 * 86_400
 
 
 @contextmanager

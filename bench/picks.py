@@ -1,6 +1,8 @@
 """Selectors: a column of banked rows into a mirrored tool, and lines picked out of a large text."""
 
+import csv
 import random
+from io import StringIO
 from pathlib import Path
 from statistics import median
 
@@ -51,6 +53,38 @@ async def column(folder: Path, count: int, rounds: int, timer: Timer) -> Row:
         reached=ours / limit <= COLUMN_RATIO,
         note=f"{len(payload) / 1e6:,.0f} MB of JSON, validated as list[int]; the limit is "
         "orjson.loads of it in memory and a comprehension",
+    )
+
+
+async def csv_column(folder: Path, count: int, rounds: int, timer: Timer) -> Row:
+    """Pick one column of CSV; the limit is the `csv` module's reader over the text in memory."""
+    bank = Bank(FileStore(folder))
+    text = "id,region,amount,day,name,pieces\n" + "".join(
+        f"{n},{'nsew'[n % 4]},{n * 7919 % 10_007 / 100},2026-01-01,shop {n % 50},{n % 9}\n"
+        for n in range(count)
+    )
+    artifact = await bank.put(text, content_type="text/csv")
+    taken: set[int] = set()
+
+    async def by_selector() -> None:
+        taken.add(len(await bank.get(f"{artifact.pointer}#$[*].id", as_type=list[str])))
+
+    async def by_hand() -> None:
+        taken.add(len([record[0] for record in csv.reader(StringIO(text, newline=""))][1:]))
+
+    contenders = {"selector": Contender(by_selector), "reader": Contender(by_hand)}
+    seconds = await timer.in_turn(contenders, rounds)
+    if taken != {count}:
+        raise AssertionError(f"{taken} fields instead of {count}")
+    ours, limit = median(seconds["selector"]), median(seconds["reader"])
+    return Row(
+        part="selectors",
+        name=f"#$[*].id of {count:,} records of CSV, 6 columns",
+        measured=ours * 1000,
+        unit="ms",
+        limit=limit * 1000,
+        ratio=ours / limit,
+        note=f"{len(text) / 1e6:,.0f} MB; the limit is csv.reader over the text in memory",
     )
 
 

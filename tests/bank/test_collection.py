@@ -251,25 +251,32 @@ async def check_swept(store: Store, orphans: list[str]) -> None:
     assert await Bank(store).get(artifact.pointer) == "kept"
 
 
-async def test_payloads_of_writers_that_died_are_swept_once_they_are_an_hour_old(
+async def test_payloads_of_writers_that_died_are_swept_once_they_are_a_day_old(
     tmp_path: Path,
 ) -> None:
     store = FileStore(tmp_path)
     orphans = await orphaned(store)
 
-    old = time.time() - 3_601
-    for folder, _, names in os.walk(tmp_path):
-        for name in names:
-            os.utime(Path(folder, name), (old, old))
+    def age(seconds: float) -> None:
+        old = time.time() - seconds
+        for folder, _, names in os.walk(tmp_path):
+            for name in names:
+                os.utime(Path(folder, name), (old, old))
 
+    age(DAY - 60)
+    assert (await collect(store)).payloads == 0
+    age(DAY + 1)
     await check_swept(store, orphans)
 
 
-async def test_payloads_of_writers_that_died_are_swept_in_object_stores_too(s3: S3Server) -> None:
+async def test_in_an_object_store_a_stream_may_take_hours_from_its_upload_to_its_record(
+    s3: S3Server,
+) -> None:
     address = s3.address("orphans")
     orphans = await orphaned(ObjectStore(address))
 
-    await check_swept(ObjectStore(address, clock=lambda: time.time() + 3_605), orphans)
+    assert (await collect(ObjectStore(address, clock=lambda: time.time() + DAY - 60))).payloads == 0
+    await check_swept(ObjectStore(address, clock=lambda: time.time() + DAY + 5), orphans)
 
 
 async def test_a_store_that_does_not_know_ages_keeps_what_might_be_young() -> None:

@@ -394,8 +394,11 @@ def test_code_without_a_loop_has_other_scopes_that_inherit_or_do_not(tmp_path: P
 
 
 PUBLIC = {name for name in vars(Bank) | vars(Granting) | vars(Seated) if not name.startswith("_")}
-ASYNC_ONLY = {"get_each", "end_queries", "knows_prefix", "owning", "current_run"}
-"""What mirrors, adapters and `open_bank` need of a bank."""
+ASYNC_ONLY = {
+    *("get_each", "end_queries", "knows_prefix", "owning", "current_run"),
+    *("cells_in", "ends_with_process"),
+}
+"""What mirrors, memory, the runtime and `open_bank` need of a bank."""
 
 
 def test_code_without_a_loop_has_what_all_other_code_has() -> None:

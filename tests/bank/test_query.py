@@ -982,7 +982,7 @@ async def test_a_column_that_only_the_end_of_a_long_stream_has_is_there(tmp_path
     rows = ({"a": number} if number < 100_000 else {"late": number} for number in range(100_001))
     artifact = await bank.put(rows, name="stream")
     assert artifact.glimpse is not None
-    assert artifact.glimpse.facts["head"] is True
+    assert artifact.glimpse.facts["partial"] is True
 
     assert await rows_of(bank, "stream", "SELECT max(late) AS l FROM data") == [{"l": 100_000}]
     assert await rows_of(bank, "stream", "SELECT * FROM data OFFSET 100000") == [
@@ -996,7 +996,7 @@ async def test_what_a_glimpse_of_all_rows_tells_is_not_looked_for_again(tmp_path
     rows = [{"a": number} for number in range(100_000)] + [{"a": "x", "late": "end"}]
     artifact = await bank.put(rows, name="rows")
     assert artifact.glimpse is not None
-    assert "head" not in artifact.glimpse.facts
+    assert "partial" not in artifact.glimpse.facts
 
     assert await rows_of(bank, "rows", "SELECT * FROM data OFFSET 99999") == [
         {"a": 99_999, "late": None},

@@ -8,10 +8,12 @@ import pytest
 
 from coatcheck import Artifact, Bank, Envelope, Limits, Mirror, mirror
 from coatcheck.bank import Usage
+from coatcheck.bank._keys import ScopeKeys
 from coatcheck.errors import ExpiredPointerError, QuotaError, StoreUnavailableError
 from coatcheck.stores import MemoryStore, ObjectStore, Store
 from coatcheck.testing import ManualClock
 
+KEYS = ScopeKeys.of("default")
 KB = 1_000
 MB = 1_000_000
 
@@ -55,6 +57,55 @@ async def test_what_was_read_lately_stays_and_what_was_not_goes(
     artifacts += await put_many(bank, clock, 1)
 
     assert await live(bank, artifacts) == [0, *range(3, 11)]
+
+
+async def test_what_has_expired_makes_room_before_anything_that_has_not(
+    store: Store, clock: ManualClock
+) -> None:
+    bank = Bank(store, clock=clock, limits=Limits(scope_bytes=10 * KB))
+    artifacts = await put_many(bank, clock, 8)
+    expired = [await bank.put("x" * KB, ttl_seconds=60) for _ in range(2)]
+    await bank.get(expired[0].pointer)  # used last of all, and it helps nothing
+    clock.advance(61)
+
+    artifacts += await put_many(bank, clock, 1)
+
+    assert await live(bank, artifacts) == list(range(9))
+    for gone in expired:
+        with pytest.raises(ExpiredPointerError):
+            await bank.get(gone.pointer)
+
+
+async def test_what_a_run_holds_past_its_time_makes_no_room(
+    any_store: Store, clock: ManualClock
+) -> None:
+    bank = Bank(any_store, clock=clock, limits=Limits(scope_bytes=10 * KB))
+    artifacts = await put_many(bank, clock, 9)
+
+    async with bank.run("r1"):
+        held = await bank.put("x" * KB, ttl_seconds=60)
+        clock.advance(60)
+        artifacts += await put_many(bank, clock, 1)
+
+        assert await bank.get(held.pointer) == "x" * KB
+    assert await live(bank, artifacts) == list(range(2, 10))
+
+
+async def test_what_was_put_anew_is_not_taken_for_what_expired_under_its_key(
+    store: Store, clock: ManualClock
+) -> None:
+    bank = Bank(store, clock=clock, limits=Limits(scope_bytes=10 * KB))
+    await bank.put("x" * KB, key="k", ttl_seconds=60)
+    due = [key async for key in store.keys(KEYS.due_folder)]
+    clock.advance(60)
+    artifacts = await put_many(bank, clock, 2)
+    anew = await bank.put("x" * KB, key="k")
+    for key in due:
+        await store.put(key, b"")  # of a writer that died over its removal
+    artifacts += await put_many(bank, clock, 8)
+
+    assert await bank.get(anew.pointer) == "x" * KB
+    assert await live(bank, artifacts) == list(range(2, 10))
 
 
 async def test_use_is_noted_once_a_minute_and_not_in_a_store_of_objects(clock: ManualClock) -> None:

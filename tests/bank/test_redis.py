@@ -1,7 +1,7 @@
 """A bank on Redis: what is written at once, how long it lives, and what becomes of it."""
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,14 @@ import pytest
 import redis.asyncio
 
 from coatcheck import Artifact, Bank, Kind, Limits, mirror, open_bank
+from coatcheck.bank._keys import ScopeKeys
 from coatcheck.bank.collection import collect
 from coatcheck.errors import ExpiredPointerError, StoreUnavailableError, UnknownPointerError
 from coatcheck.stores import RedisStore
 from coatcheck.testing import ManualClock, Wire, redis_server
 
 BARE: Any = redis.asyncio.Redis
+KEYS = ScopeKeys.of("default")
 DAY_MS = 86_400_000
 WEEK_MS = 7 * DAY_MS
 
@@ -382,9 +384,9 @@ async def test_a_run_keeps_every_key_of_what_it_was_shown_for_as_long_as_it_call
         await bank.read(shown.pointer)
         own = await bank.put("own", ttl_seconds=60)
         for _ in range(6):
-            for artifact, count in ((shown, 9), (own, 4)):
+            for artifact, count in ((shown, 9), (own, 5)):
                 keys = await keys_of(artifact)
-                assert len(keys) == count  # of the first a name, a pin and parts too
+                assert len(keys) == count  # a pin too, of the first a name and parts
                 assert min(keys.values()) > lease_ms - 20_000
             (gone,) = of("gone", await keys_of(shown))
             assert (await held(server, redis_url))[gone] > WEEK_MS
@@ -401,6 +403,105 @@ async def test_a_run_keeps_every_key_of_what_it_was_shown_for_as_long_as_it_call
     for artifact in (shown, own):
         with pytest.raises(ExpiredPointerError, match=f"{artifact.size_bytes:,} bytes"):
             await bank.get(artifact.pointer)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+async def test_what_one_holder_of_a_run_put_stays_when_it_leaves_and_another_goes_on(
+    store: RedisStore, redis_url: str, server: Any, *, is_killed: bool
+) -> None:
+    clock = ManualClock()
+    first, second = (Bank(store, clock=clock, limits=Limits(cache_bytes=0)) for _ in range(2))
+    leaving = first.run("r1")
+
+    async with second.run("r1"):
+        await leaving.begin()
+        with leaving.current():
+            own = await first.put("own", ttl_seconds=60)
+        if not is_killed:
+            await leaving.end()
+        for _ in range(8):
+            clock.advance(300)
+            await passes(server, redis_url, 300)
+            assert await second.find("of no use but to renew") is None
+
+        keys = [key for key in await held(server, redis_url) if own.id in key]
+        kinds = sorted(key.split("/")[2] for key in keys)
+        assert kinds == ["gone", "listing", "payloads", "pins", "records"]
+        assert await second.get(own.pointer) == "own"
+
+    assert of("pins", await held(server, redis_url)) == []
+    await passes(server, redis_url, 901)
+    with pytest.raises(ExpiredPointerError):
+        await second.get(own.pointer)
+
+
+async def test_a_pin_of_what_is_gone_damaged_or_planted_keeps_no_run_from_going_on(
+    store: RedisStore,
+) -> None:
+    clock = ManualClock()
+    bank = Bank(store, clock=clock)
+    damaged = await bank.put("damaged")
+    async with bank.run("r1"):
+        own = [await bank.put(text) for text in ("kept", "damaged", "gone")]
+        await store.put(KEYS.record(own[1].id), await store.get(KEYS.record(damaged.id)) or b"")
+        await bank.delete(own[2].pointer)
+        (pin, *_) = [key async for key in store.keys(KEYS.pin(KEYS.run_segment("r1"), ""))]
+        await store.put(f"{pin.rpartition('/')[0]}/planted", b"")
+        await store.put(KEYS.record("planted"), await store.get(KEYS.record(own[0].id)) or b"")
+
+        async with Bank(store, clock=clock).run("r1") as other:
+            assert other.goes_on
+
+        assert await bank.get(own[0].pointer) == "kept"
+
+
+class Interrupted(RedisStore):
+    """A store where something else happens while something is written."""
+
+    meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    async def put_many(
+        self,
+        payloads: Mapping[str, bytes],
+        *,
+        ttl_seconds: Mapping[str, float] | None = None,
+        unless: str | None = None,
+    ) -> bool:
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            await meanwhile()
+        return await super().put_many(payloads, ttl_seconds=ttl_seconds, unless=unless)
+
+
+@pytest.mark.parametrize("ttl_seconds", [60, 3_600])
+async def test_what_a_run_is_shown_in_the_last_moment_is_told_as_expired_in_its_own_time(
+    redis_url: str, server: Any, ttl_seconds: int
+) -> None:
+    store, clock = Interrupted(redis_url), ManualClock()
+    bank = Bank(store, clock=clock)
+    artifact = await bank.put("x", ttl_seconds=ttl_seconds)
+    run = bank.run("r1")
+
+    async def show() -> None:
+        await run.begin()
+        with run.current():
+            await bank.get(artifact.pointer)
+
+    store.meanwhile = show
+    clock.advance(1)
+    done = await collect(store, older_than_seconds=0, clock=clock)
+
+    assert (done.evicted, done.held) == (0, 1)
+    await run.end()
+    left_ms = max(ttl_seconds, 900) * 1_000
+    (gone,) = of("gone", await held(server, redis_url))
+    assert (await held(server, redis_url))[gone] > WEEK_MS + left_ms - 20_000
+    assert await bank.get(artifact.pointer) == "x"
+    clock.advance(left_ms / 1_000)
+    await passes(server, redis_url, left_ms / 1_000 + 1)
+    with pytest.raises(ExpiredPointerError):
+        await Bank(store, clock=clock).get(artifact.pointer)
+    await store.close()
 
 
 async def test_an_answer_made_of_what_only_a_run_holds_lives_as_long_as_a_lease(

@@ -174,6 +174,22 @@ async def test_two_holders_of_a_run_keep_it_until_the_last_one_leaves(
         await second.get(artifact.pointer)
 
 
+async def test_who_reads_an_async_generator_is_part_of_a_run_within_it_until_that_ends(
+    store: Store,
+) -> None:
+    bank = Bank(store)
+
+    async def pages() -> AsyncIterator[int]:
+        async with bank.run("r1"):
+            for number in range(2):
+                yield number
+
+    runs = [bank.current_run async for _ in pages()]
+
+    assert runs == ["r1", "r1"]
+    assert bank.current_run is None
+
+
 async def test_a_run_holds_in_its_own_scope_and_on_its_own_store_only(clock: ManualClock) -> None:
     store = MemoryStore()
     bank = Bank(store, clock=clock)

@@ -134,7 +134,7 @@ def test_up_to_two_million_characters_all_is_counted(more: int) -> None:
 def test_of_a_sample_levels_are_told_by_their_share() -> None:
     text = ("ERROR x\n" + "INFO x\n" * 999) * 600
 
-    assert read_log(text).parts()[0] == "sampled: ERROR <1%, INFO 100%"
+    assert read_log(text).parts()[0] == "sampled: ERROR <1%, INFO >99%"
 
 
 def test_a_log_of_twenty_thousand_lines_shows_its_one_error() -> None:

@@ -382,6 +382,19 @@ def test_a_pattern_that_takes_too_long_is_stopped() -> None:
     assert str(late.value) == "The search was stopped after 0.05 s."
     assert late.value.code == "deadline"
     assert "rarer pattern" in late.value.hint
+    assert "the extra `re2`" in late.value.hint
+
+
+def test_where_re2_is_slow_nobody_is_told_to_install_it() -> None:
+    looks = iter(range(9))
+    searching = RegexSearch(
+        index_of("x\n", 100), "x", seconds=0.5, _clock=lambda: float(next(looks))
+    )
+
+    with pytest.raises(DeadlineError) as late:
+        fed(searching, b"x\n")
+
+    assert late.value.hint.endswith("from a later offset.")
 
 
 @pytest.mark.parametrize("look", [3, 4, 9])

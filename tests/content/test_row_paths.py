@@ -148,3 +148,21 @@ def test_a_path_that_names_no_row_is_none_of_one(text: str) -> None:
 def test_the_one_row_of_an_array_may_be_no_item() -> None:
     assert single_row(parse_selector("/0"), Rows(format=ARRAY_ROWS, count=1)) is None
     assert single_row(parse_selector("/0"), Rows(format=ARRAY_ROWS, count=2)) == 0
+
+
+RAGGED = "id,a b,id,\n" + '1,x,2,3,4\r\n5\n"6\n,",é\n' * 900
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["$[*].id", "$.*['a b']", '$[*]["id_3"]', "$[*].column_4", "$[*].extra", "$[*]['id','a b']"],
+)
+def test_a_column_of_csv_is_what_the_whole_has_under_its_name(text: str) -> None:
+    encoding = encode(RAGGED, "text/csv")
+
+    assert each_row(encoding, text) == pick(whole(encoding), parse_selector(text), is_shared=False)
+
+
+def test_a_column_that_is_not_there_is_told() -> None:
+    with pytest.raises(NothingSelectedError):
+        each_row(encode(RAGGED, "text/csv"), "$[*].none")

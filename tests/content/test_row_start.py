@@ -33,7 +33,7 @@ def table(payload: bytes, content_type: str) -> tuple[Rows, bytes]:
 
 def check(rows: Rows, data: bytes) -> None:
     for number in range(rows.count):
-        passed, start = row_pattern(rows, data).skip(data, number, 0)
+        passed, start = row_pattern(rows.format, data).skip(data, number, 0)
         found = row_start(rows, data, number)
         assert passed == number
         assert data[found:].lstrip() == data[start:].lstrip()

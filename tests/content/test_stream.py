@@ -1,7 +1,9 @@
 """A stream's encoding knows of a payload what `Encoding` knows, without holding it."""
 
 import json
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import cast
 
 import pytest
@@ -165,12 +167,17 @@ def test_rows_of_items_are_found_as_in_a_list(count: int) -> None:
         assert row == values[block * 1_024]
 
 
-def test_of_many_items_the_first_are_the_sample() -> None:
-    _, encoding = of_items([{"n": number} for number in range(100_001)])
-    assert encoding.value == [{"n": number} for number in range(20_000)]
+def test_of_many_items_the_sample_is_spread_over_all() -> None:
+    values: list[object] = [{"n": number} for number in range(100_001)]
+    _, encoding = of_items(values)
+    found = cast("list[dict[str, int]]", encoding.value)
+    numbers = [row["n"] for row in found]
+    assert 10_000 <= len(found) <= 20_001
+    assert (numbers[0], numbers[-1]) == (0, 100_000)
+    assert max(after - before for before, after in pairwise(numbers)) <= 20
 
-    _, encoding = of_items([{"n": number} for number in range(100_000)])
-    assert encoding.value == [{"n": number} for number in range(100_000)]
+    _, encoding = of_items(values[:-1])
+    assert encoding.value == values[:-1]
 
     _, encoding = of_items(["x" * 1_000_000] * 6)
     assert encoding.value == ["x" * 1_000_000] * 4
@@ -223,26 +230,59 @@ def test_rows_of_a_text_are_found_on_the_way(
     assert passed(cut(payload, 4_096), "bytes", content_type).index.row_count == rows
 
 
-@pytest.mark.parametrize("padding", [30, 3_000])
-def test_a_long_stream_of_json_tells_its_first_rows(padding: int) -> None:
-    count = 2 * HEAD // padding
-    rows = [{"id": number, "text": "x" * padding} for number in range(count)]
+def numbered(content_type: str, count: int, padding: int) -> tuple[bytes, int]:
+    """Return rows of numbers and text as a payload, and about how long one row is."""
+    text = "x" * padding
+    if content_type == "application/json":
+        rows = [{"id": number, "text": text} for number in range(count)]
+        return dumps(rows), padding + 25
+    if content_type == "application/x-ndjson":
+        lines = [f'{{"id":{number},"text":"{text}"}}\n' for number in range(count)]
+    else:
+        lines = ["id,text\n", *(f'{number},"{text}\n,"\n' for number in range(count))]
+    return "".join(lines).encode(), padding + 12
 
-    encoding = passed(cut(dumps(rows), 99_999), "bytes", "application/json")
-    sample, head_length = encoding.sample()
+
+@pytest.mark.parametrize("content_type", ["application/json", "application/x-ndjson", "text/csv"])
+@pytest.mark.parametrize("padding", [30, 3_000, 9_000])
+@pytest.mark.parametrize("is_short", [True, False])
+def test_of_a_long_table_the_sample_is_spread_over_all(
+    content_type: str, padding: int, *, is_short: bool
+) -> None:
+    count = int(1.1 * HEAD) // padding if is_short else 3 * HEAD // padding
+    payload, row_bytes = numbered(content_type, count, padding)
+
+    encoding = passed(cut(payload, 99_999), "bytes", content_type)
+    value, head_length = encoding.sample()
+    text = value if isinstance(value, str) else dumps(value).decode()
+    numbers = [int(number) for number in re.findall(r'(?:^|"id":)(\d+),', text, re.MULTILINE)]
 
     assert encoding.index.row_count == count
-    found = cast("list[object]", sample)
-    assert found == rows[: len(found)]
-    assert min(20_000, HEAD // (padding + 100)) <= len(found) <= 20_000
     assert head_length is None
+    assert len(text) <= 5 * 1024 * 1024
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] == 0
+    assert count - numbers[-1] <= max(40, 256 * 1024 // row_bytes)
+    assert len(numbers) >= 25
 
 
-def test_a_long_stream_of_other_json_is_shown_as_text() -> None:
-    encoding = passed([b"[" + b"1," * HEAD + b"1]"], "bytes", "application/json")
+@pytest.mark.parametrize("content_type", ["application/json", "application/x-ndjson", "text/csv"])
+def test_a_sample_is_the_same_however_the_stream_is_cut(content_type: str) -> None:
+    payload, _ = numbered(content_type, 100_000, 60)
 
+    samples = [passed(cut(payload, size), "bytes", content_type).value for size in (7_001, 600_000)]
+
+    assert samples[0] == samples[1]
+
+
+def test_a_long_stream_of_other_json_tells_of_all_its_elements() -> None:
+    encoding = passed([b"[" + b"1," * HEAD + b"2]"], "bytes", "application/json")
+
+    found = cast("list[int]", encoding.value)
     assert encoding.index.row_count == HEAD + 1
-    assert isinstance(encoding.value, str)
+    assert 10_000 <= len(found) <= 21 * 1_024
+    assert set(found[:-1]) == {1}
+    assert found[-1] == 2
 
 
 def claimed(pieces: list[bytes], content_type: str, form: str = "bytes") -> Iterator[bytes]:

@@ -16,7 +16,13 @@ from coatcheck import (
     open_bank,
 )
 from coatcheck.bank._keys import ScopeKeys
-from coatcheck.errors import InvalidArgumentError, StoreError, StoreUnavailableError
+from coatcheck.bank.collection import collect
+from coatcheck.errors import (
+    ExpiredPointerError,
+    InvalidArgumentError,
+    StoreError,
+    StoreUnavailableError,
+)
 from coatcheck.memory import MemoryEntry
 from coatcheck.stores import MemoryStore, Store
 from coatcheck.testing import ManualClock
@@ -127,13 +133,44 @@ async def test_no_entry_outlives_the_artifact_that_it_holds(redis_url: str) -> N
                 key.decode(): await server.pttl(key) async for key in server.scan_iter("*")
             }
 
-    def left_ms(key: str) -> int:
-        (found,) = (ms for name, ms in lives.items() if name.endswith(key.rpartition("/")[2]))
-        return found
+    def left_ms(part: str) -> list[int]:
+        return [ms for name, ms in lives.items() if part in name]
 
     assert [entry.key for entry in entries] == ["shared:banked", "shared:given", "shared:again"]
-    for entry, at_most in zip(entries, (100_000, 10_000, 10_000), strict=True):
-        assert 0 < left_ms(keys.cell(entry.key)) <= at_most
+    for entry in entries:
+        id_ = str(entry.pointer).removeprefix("art:")
+        (cell_ms,) = left_ms(keys.cell(entry.key).rpartition("/")[2])
+        (record_ms,) = left_ms(f"records/{id_}")
+        (payload_ms,) = left_ms(f"payloads/{id_}")
+        assert 0 < cell_ms <= 100_000 < min(record_ms, payload_ms)
+
+
+async def test_an_entry_keeps_its_value_past_the_time_that_this_had(
+    memory: AgentMemory, bank: Bank, store: Store, clock: ManualClock
+) -> None:
+    artifact = await bank.put(LARGE, ttl_seconds=600)
+    await memory.set("shared:given", artifact)
+    clock.advance(601)
+
+    await collect(store, older_than_seconds=0, clock=clock)
+
+    assert await memory.get_value("shared:given") == LARGE
+    assert await AgentMemory(Bank(store, clock=clock)).get_value("shared:given") == LARGE
+    await memory.clear()
+    with pytest.raises(ExpiredPointerError):
+        await bank.get(artifact.pointer)
+
+
+async def test_a_copy_of_a_run_holds_what_it_was_handed_in_the_scope_of_the_bank(
+    bank: Bank, store: Store, clock: ManualClock
+) -> None:
+    artifact = await bank.put(LARGE, ttl_seconds=600)
+    await AgentMemory(bank, scope="sub").set("input:log", artifact)
+    clock.advance(601)
+
+    await collect(store, clock=clock)
+
+    assert await AgentMemory(bank, scope="sub").get_value("input:log") == LARGE
 
 
 async def test_cleanup_of_the_bank_leaves_alone_what_entries_hold(

@@ -227,15 +227,16 @@ async def test_one_value_that_is_gone_hides_no_other() -> None:
     memory = AgentMemory(Bank(MemoryStore(), clock=clock))
     deleted = await memory.set("task:deleted", LARGE)
     expiring = await memory.bank.put(LARGE, ttl_seconds=10)
-    await memory.set("task:expired", expiring)
+    await memory.set("task:held", expiring)
     await memory.set("task:there", 1)
     await memory.bank.delete(deleted.pointer or "")
     clock.advance(11)
 
-    read = await reply(memory, "memory_read", keys=["task:deleted", "task:expired", "task:there"])
+    read = await reply(memory, "memory_read", keys=["task:deleted", "task:held", "task:there"])
 
     assert read["entries"]["task:deleted"]["error"] == "unknown-pointer"
-    assert read["entries"]["task:expired"]["error"] == "expired"
+    assert read["entries"]["task:held"]["pointer"] == expiring.pointer  # its time has passed
+    assert "error" not in read["entries"]["task:held"]
     assert read["entries"]["task:there"]["value"] == 1
 
 

@@ -1,6 +1,6 @@
 """How artifacts go whose time has come: several at once, and no store is asked for each."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -9,7 +9,9 @@ from ._holds import Holds
 from ._keys import ScopeKeys
 from ._record import Record, own_record
 from ._removal import Remover
+from ._run import LEASE_NS
 from ._shared import Shared
+from ._tombstone import TOLD_NS, Tombstone
 
 T = TypeVar("T")
 
@@ -54,11 +56,30 @@ class Burial:
             told = await self._remover.tell(going)
             # Again, as the writing took a while: a run may have been shown one of them.
             held |= (late := await self._holds.held(going))
-            await self._shared.delete_each([key for id_ in late for key in told[id_]])
+            await self._spare([record for record in going if record.artifact.id in late], told)
             going = await self._remover.take(
                 [record for record in going if record.artifact.id not in late]
             )
         return going, [record for record in records if record.artifact.id in held]
+
+    async def _spare(self, records: Sequence[Record], told: Mapping[str, tuple[str, str]]) -> None:
+        """Take back what was told of artifacts that stay after all.
+
+        Where they go by themselves, each has the tombstone again that was put with it.
+        """
+        shared = self._shared
+        if shared.expires is None:
+            await shared.delete_each([key for each in records for key in told[each.artifact.id]])
+            return
+        for record in records:
+            gone, _ = told[record.artifact.id]
+            if record.expires_ns is None:
+                await shared.store.delete(gone)
+                continue
+            # Who holds it may let it live longer than its own time: a lease, or as a cell does.
+            left_ns = record.expires_ns - shared.now_ns()
+            lives_ns = max(left_ns, LEASE_NS, shared.lives_ns(None) or 0) + TOLD_NS
+            await shared.put_for(gone, Tombstone.of(record, record.expires_ns).to_bytes(), lives_ns)
 
 
 def together(items: Iterable[T]) -> Iterator[list[T]]:

@@ -9,9 +9,10 @@ from ..errors import DamagedRecordError, StoreFormatError
 from ..records import is_id
 from ..stores import SupportsAge
 from ._burial import BATCHES_AT_ONCE, Burial, together
+from ._cells import is_left_over
 from ._each import on_each
 from ._handles import is_told
-from ._keys import ScopeKeys, due_ns, is_stamped, listed_id, listed_ns
+from ._keys import ScopeKeys, due_ns, held_id, is_stamped, listed_id, listed_ns
 from ._record import Grant, Record, own_record
 from ._removal import WRITTEN_NS, Remover
 from ._run import leases
@@ -19,8 +20,11 @@ from ._shared import Shared
 from ._tombstone import TOLD_NS, Tombstone
 
 _SECOND_NS = 1_000_000_000
-_ORPHAN_SECONDS = 3_600.0
-"""A payload without a record that is younger may be of a writer that is not done."""
+_ORPHAN_SECONDS = 24 * 3_600.0
+"""A payload without a record that is younger may be of a writer that is not done.
+
+In an object store its age may be that of its upload, and a stream may take hours.
+"""
 _LAPSED_NS = 3_600 * _SECOND_NS
 """A run that comes back sooner after its lease has lapsed finds its pins."""
 
@@ -39,7 +43,7 @@ class Collected:
     size_bytes: int = 0
     """Of the payloads of artifacts that were removed."""
     held: int = 0
-    """Stayed, as a live run holds them."""
+    """Stayed, as a live run or an entry of memory holds them."""
     relisted: int = 0
     """Stood, but were not listed."""
     payloads: int = 0
@@ -117,6 +121,7 @@ class Collecting:
         self._done.artifacts += len(listing)
         if not forgets:
             await self._drop_leases()
+            await self._each(await _all(self._store.keys(self._keys.held_folder)), self._drop_hold)
             await self._mend(payloads, listing)  # first: what is listed anew may be due
             now_ns = self._shared.now_ns()
             due = await _all(self._store.keys(self._keys.due_folder))
@@ -251,6 +256,15 @@ class Collecting:
                 if await self._store.get(there) is not None:
                     return
         await self._drop(key)
+
+    async def _drop_hold(self, key: str) -> None:
+        """Remove what says that a cell holds an artifact, where either is gone."""
+        stored = await self._store.get(key)
+        if stored is not None and (
+            await is_left_over(self._shared, key, stored)
+            or await self._store.get(self._keys.record(held_id(key))) is None
+        ):
+            await self._drop(key)
 
     async def _drop_handle(self, key: str) -> None:
         stored = await self._store.get(key)

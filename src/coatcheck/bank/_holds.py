@@ -1,15 +1,28 @@
-"""What live runs hold of a scope: it neither expires, nor makes room."""
+"""What live runs and cells hold of a scope: it neither expires, nor makes room."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ._keys import ScopeKeys
+from ._keys import ScopeKeys, held_id
 from ._record import Record
 from ._run import leases
 from ._shared import Shared
 
 
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Who held something of a scope at one moment."""
+
+    runs: frozenset[str]
+    """The segments of the runs that have a live lease."""
+    in_cells: frozenset[str]
+    """The ids of the artifacts that cells hold."""
+
+
 class Holds:
-    """Tells what the live runs of a scope, and of those that read in it, were shown.
+    """Tells what cells, and the live runs of a scope and of those that read in it, hold.
+
+    It is asked only of artifacts that are to go: nobody else pays for it.
 
     Args:
         shared: What all scopes of the bank share.
@@ -20,31 +33,36 @@ class Holds:
         self._shared = shared
         self._keys = keys
 
-    async def runs(self) -> frozenset[str]:
-        """Return the segments of the runs that have a live lease here."""
+    async def holders(self) -> Holders:
+        """Return who holds something here."""
         found = leases(self._shared, self._keys)
-        return frozenset([segment async for segment, _, is_live in found if is_live])
+        runs = frozenset([segment async for segment, _, is_live in found if is_live])
+        held = self._shared.store.keys(self._keys.held_folder)
+        return Holders(runs, frozenset([held_id(key) async for key in held]))
 
-    async def holds(self, record: Record, runs: frozenset[str] | None = None) -> bool:
-        """Return whether a run holds an artifact of this scope.
+    async def holds(self, record: Record, holders: Holders | None = None) -> bool:
+        """Return whether an artifact of this scope is held.
 
         Args:
             record: That of the artifact.
-            runs: What `runs` gave, where it was asked just now.
+            holders: What `holders` gave, where it was asked just now.
         """
-        return bool(await self.held([record], runs))
+        return bool(await self.held([record], holders))
 
-    async def held(self, records: Sequence[Record], runs: frozenset[str] | None = None) -> set[str]:
-        """Return the ids of those of some artifacts that a run holds. Arguments as of `holds`."""
-        if runs is None:
-            runs = await self.runs()
-        if not runs:
-            return set()
+    async def held(self, records: Sequence[Record], holders: Holders | None = None) -> set[str]:
+        """Return the ids of those of some artifacts that are held. Arguments as of `holds`."""
+        if holders is None:
+            holders = await self.holders()
+        held = {each.artifact.id for each in records if each.artifact.id in holders.in_cells}
+        if not holders.runs:
+            return held
         own = {segment: self._keys.run_segment(segment) for segment in _runs_of(records)}
-        held = {each.artifact.id for each in records if own.get(each.artifact.run or "") in runs}
+        held |= {
+            each.artifact.id for each in records if own.get(each.artifact.run or "") in holders.runs
+        }
         pins = {
             self._keys.pin(segment, id_): id_
-            for segment in runs
+            for segment in holders.runs
             for id_ in (each.artifact.id for each in records)
             if id_ not in held
         }

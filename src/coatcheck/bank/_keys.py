@@ -15,6 +15,7 @@ _SEGMENT = re.compile(r"[a-z0-9_%~-]{1,160}")
 _DIGITS = re.compile(r"[0-9a-f]{16}")
 _PAYLOAD_FILE_END = re.compile(r"-[0-9a-f]{8}\.[a-z0-9]{1,8}")
 LONGEST_NAME = 200
+_HELD = re.compile(r"s/[a-z0-9_%~-]{1,160}/held/[0-9a-f-]{36}-[0-9a-f]{16}")
 _LONGEST_SEGMENT = 120
 _KEPT_OF_LONG = 80
 _LAST_NANOSECOND = 2**64 - 1
@@ -147,6 +148,20 @@ class ScopeKeys:
         """Return the key of the cell with this name."""
         return f"{self.cell_folder}{_hash(name)}"
 
+    @property
+    def held_folder(self) -> str:
+        """The folder whose keys say which of the scope's artifacts cells hold."""
+        return f"s/{self.segment}/held/"
+
+    def held(self, id_: str, token: str) -> str:
+        """Return the key that says that a cell holds an artifact.
+
+        Args:
+            id_: Of the artifact.
+            token: Of one writing of a cell, so that no other writer takes this key for its own.
+        """
+        return f"{self.held_folder}{id_}-{token}"
+
     def listing(self, time_ns: int, id_: str, size_bytes: int) -> str:
         """Return the key that lists one artifact."""
         return f"{self.listing_folder}{inverted(time_ns)}-{id_}-{size_bytes}"
@@ -178,6 +193,16 @@ def listed_id(key: str) -> str | None:
     """Return the id in a key of a listing, name or due folder, None where it was not put by us."""
     id_ = key.rpartition("/")[2][17:53]
     return id_ if is_id(id_) else None
+
+
+def is_held_key(text: str) -> bool:
+    """Return whether `text` has the form of a key that says that a cell holds an artifact."""
+    return _HELD.fullmatch(text) is not None
+
+
+def held_id(key: str) -> str:
+    """Return the id in a key of a held folder; of one that was not put by us, no id."""
+    return key.rpartition("/")[2][:36]
 
 
 def listed_bytes(key: str) -> int:

@@ -10,7 +10,7 @@ from ..errors import (
     shown,
 )
 from ..records import Pointer, is_id, is_pointer
-from ._holds import Holds
+from ._holds import Holders, Holds
 from ._keys import ScopeKeys, is_name, is_stamped, listed_id, owner_of
 from ._nearest import most_alike
 from ._quota import touch
@@ -81,7 +81,7 @@ class Lookup:
         await renew_runs(self._shared)
 
     async def is_live(self, record: Record) -> bool:
-        """Return whether an artifact's time has not passed, or a live run holds it."""
+        """Return whether an artifact's time has not passed, or a live run or a cell holds it."""
         if not record.is_expired(self._shared.now_ns()):
             return True
         return await Holds(self._shared, owner_of(record.payload_key)).holds(record)
@@ -93,12 +93,20 @@ class Lookup:
         run = current_run(self._shared, self._keys)
         if run is None or not await run.show(record):
             return True
-        # Whoever removes it may have looked for pins just before.
+        if await self.stands(record):
+            return True
+        run.forget(record)
+        return False
+
+    async def stands(self, record: Record) -> bool:
+        """Return whether an artifact that is held from now on has not gone just before.
+
+        Whoever removes it may have looked for what holds it a moment ago.
+        """
         owner, id_ = owner_of(record.payload_key), record.artifact.id
         stored = await self._shared.store.get(owner.gone(id_))
         tombstone = None if stored is None else Tombstone.from_bytes(stored)
         if tombstone is not None and tombstone.is_of_burial(record, self._shared.now_ns()):
-            run.forget(record)
             return False
         return await self._shared.store.get(owner.record(id_)) is not None
 
@@ -210,7 +218,7 @@ class Lookup:
         """Yield the scope's live records, newest first, without those that cannot be read."""
         await self._begin()
         holds = Holds(self._shared, self._keys)
-        runs: frozenset[str] | None = None
+        holders: Holders | None = None
         async for keys in _together(self._shared.store.keys(self._keys.listing_folder)):
             await self._look_up(keys)
             for key in keys:
@@ -221,8 +229,8 @@ class Lookup:
                 if record is None:
                     continue
                 if record.is_expired(self._shared.now_ns()):
-                    runs = await holds.runs() if runs is None else runs
-                    if not await holds.holds(record, runs):
+                    holders = await holds.holders() if holders is None else holders
+                    if not await holds.holds(record, holders):
                         continue
                 yield record
 

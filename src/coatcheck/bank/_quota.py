@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
-from ..errors import QuotaError, StoreError
+from ..errors import QuotaError, StoreError, StoreFormatError
 from ._burial import BATCHES_AT_ONCE, Burial, together
 from ._each import on_each
-from ._keys import ScopeKeys, is_stamped, listed_bytes, listed_id, listed_ns, owner_of
-from ._record import Record
+from ._keys import ScopeKeys, due_ns, is_stamped, listed_bytes, listed_id, listed_ns, owner_of
+from ._record import Record, own_record
 from ._scopes import scope_keys
 from ._shared import Shared
 from ._tally import Tally
@@ -20,6 +20,8 @@ _GOAL_SHARE = 0.9
 """Made room for at once, so that not each put has to look for some."""
 _TOUCH_NS = 60 * 1_000_000_000
 _MOST_TOUCHED = 10_000
+_EXPIRED_NS = -1
+"""Before any time of use."""
 _TIME = re.compile(rb"[0-9]{1,20}")
 
 
@@ -139,7 +141,7 @@ async def evict(
     dry_run: bool = False,
     tell: Callable[[], object] = lambda: None,
 ) -> Room:
-    """Remove the least recently used artifacts of some scopes, until what is left fits.
+    """Remove artifacts of some scopes until what is left fits: the expired, then the least used.
 
     What a live run holds stays, whatever it takes.
 
@@ -213,21 +215,27 @@ async def _standing(burial: Burial, listed: Sequence[Listed], room: Room) -> dic
 
 
 class _Queue:
-    """Artifacts, the least recently used first."""
+    """Artifacts: those whose time has passed, then the others, the least recently used first."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._waiting: list[tuple[int, int, str, Listed, ScopeKeys]] = []
         self._touched: set[str] = set()
+        self._due: set[str] = set()
         self._looked_up: set[str] = set()
         self.size_bytes = 0
 
     async def add(self, keys: ScopeKeys, without: Container[str]) -> None:
         """Add all artifacts of a scope."""
+        due = await _due_ids(self._shared, keys)
         async for each in listed(self._shared, keys):
             if each.id in without:
                 continue
-            self._waiting.append((each.stored_ns, each.stored_ns, each.key, each, keys))
+            used_ns = each.stored_ns
+            if each.id in due:
+                self._due.add(each.key)
+                used_ns = _EXPIRED_NS
+            self._waiting.append((used_ns, each.stored_ns, each.key, each, keys))
             self.size_bytes += each.size_bytes
         self._touched |= {key async for key in self._shared.store.keys(keys.touched(""))}
         heapify(self._waiting)
@@ -237,21 +245,57 @@ class _Queue:
         taken: list[tuple[Listed, ScopeKeys]] = []
         while size_bytes > 0 and self._waiting:
             used_ns, stored_ns, key, each, keys = heappop(self._waiting)
-            touched = keys.touched(each.id)
-            if touched in self._touched:  # read only of those whose turn has come
-                self._touched.remove(touched)
-                self._looked_up.add(touched)
-                used_ns = max(used_ns, _time_ns(await self._shared.store.get(touched)))
-                heappush(self._waiting, (used_ns, stored_ns, key, each, keys))
+            told_ns = await self._used_ns(used_ns, each, keys)
+            if told_ns != used_ns:
+                heappush(self._waiting, (told_ns, stored_ns, key, each, keys))
                 continue
             taken.append((each, keys))
             size_bytes -= each.size_bytes
         return taken
 
+    async def _used_ns(self, used_ns: int, each: Listed, keys: ScopeKeys) -> int:
+        """Return when one was used, by what is read only of those whose turn has come."""
+        touched = keys.touched(each.id)
+        is_touched = touched in self._touched
+        if is_touched:
+            self._touched.remove(touched)
+            self._looked_up.add(touched)
+        if each.key in self._due:
+            self._due.remove(each.key)
+            if await self._is_expired(each, keys):
+                return _EXPIRED_NS
+            used_ns = each.stored_ns
+        if is_touched:
+            used_ns = max(used_ns, _time_ns(await self._shared.store.get(touched)))
+        return used_ns
+
+    async def _is_expired(self, each: Listed, keys: ScopeKeys) -> bool:
+        """Return whether it has expired: what is due may be the tombstone of an earlier one."""
+        stored = await self._shared.store.get(keys.record(each.id))
+        if stored is None:
+            return True
+        try:
+            return own_record(stored, each.id, keys).is_expired(self._shared.now_ns())
+        except StoreFormatError:
+            return False
+
     async def forget(self, touched: Sequence[str], *, dry_run: bool) -> None:
         """Remove what says when artifacts were used that have gone, where there are such keys."""
         if not dry_run:
             await self._shared.delete_each([key for key in touched if key in self._looked_up])
+
+
+async def _due_ids(shared: Shared, keys: ScopeKeys) -> set[str]:
+    """Return the ids of a scope for which something is due, where that is not done by itself."""
+    due: set[str] = set()
+    if shared.expires is not None:
+        return due
+    now_ns = shared.now_ns()
+    async for key in shared.store.keys(keys.due_folder):
+        if due_ns(key) > now_ns:
+            break
+        due.add(listed_id(key) or "")
+    return due
 
 
 def _time_ns(stored: bytes | None) -> int:

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from ..errors import StoreFormatError
-from ._keys import ScopeKeys
+from ._keys import ScopeKeys, owner_of
 from ._record import Record, own_record
 from ._shared import Shared
 from ._tombstone import TOLD_NS, Tombstone
 
 WRITTEN_NS = 60 * 1_000_000_000
 """As long it may take from a record to its listing."""
+AT_ONCE = 500
+"""Keys whose time is changed in one call."""
+_SECOND_NS = 1_000_000_000
 
 
 class Remover:
@@ -125,3 +128,19 @@ def entries_of(shared: Shared, keys: ScopeKeys, record: Record) -> list[str]:
     if artifact.name is not None:
         entries.append(keys.name(artifact.name, stored_ns, artifact.id))
     return entries
+
+
+async def prolong(shared: Shared, records: Sequence[Record], lives_ns: int) -> None:
+    """Let artifacts of a store that forgets stay for at least so long, and a week what is told."""
+    if shared.expires is None:
+        return
+    keys: list[str] = []
+    gone: list[str] = []
+    for record in records:
+        owner, id_ = owner_of(record.payload_key), record.artifact.id
+        # In the order of a put: what names others never stays for longer than they do.
+        keys += [owner.record(id_), *entries_of(shared, owner, record), record.payload_key]
+        gone.append(owner.gone(id_))
+    for each, until_ns in ((keys, lives_ns), (gone, lives_ns + TOLD_NS)):
+        for start in range(0, len(each), AT_ONCE):
+            await shared.expires.keep(each[start : start + AT_ONCE], until_ns / _SECOND_NS)

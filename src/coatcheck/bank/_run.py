@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
 
 from ..content import dumps, loads
-from ..errors import InvalidArgumentError, StoreError, shown
+from ..errors import InvalidArgumentError, StoreError, StoreFormatError, shown
+from ..records import is_id
 from ._keys import ScopeKeys, owner_of
-from ._record import Record
-from ._removal import entries_of
+from ._record import Record, own_record
+from ._removal import AT_ONCE, prolong
 from ._shared import Shared
 from ._threads import to_end
-from ._tombstone import TOLD_NS
 
 if TYPE_CHECKING:
     from ._seat import Seat
@@ -25,12 +25,11 @@ LEASE_NS = 15 * 60 * 1_000_000_000
 
 _LONGEST_NAME = 200
 _SECOND_NS = 1_000_000_000
-_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """An artifact that a run was shown, and its pin, where it is not the run's own."""
+    """An artifact that a run was shown, and its pin, where it has one."""
 
     record: Record
     pin: str | None
@@ -174,7 +173,9 @@ class Run:
     async def _hold(self, shared: Shared, record: Record) -> bool:
         owner, id_ = owner_of(record.payload_key), record.artifact.id
         is_own = owner == self._keys and record.artifact.run == self.name
-        pin = None if is_own else owner.pin(self.segment, id_)
+        # Where all goes by itself, other holders keep it, and know of it by its pin alone.
+        needs_pin = not is_own or shared.expires is not None
+        pin = owner.pin(self.segment, id_) if needs_pin else None
         if pin is not None:
             if owner.segment not in self._places:
                 await self._put_lease(shared, owner)
@@ -205,6 +206,7 @@ class Run:
             await shared.mark(self._scope, self._keys, LEASE_NS)
             for keys in list(self._places.values()):
                 await self._put_lease(shared, keys)
+            await self._learn(shared)
             await self._keep(shared, list(self._held.values()))
             self._renewed_ns = now_ns
 
@@ -217,24 +219,35 @@ class Run:
         lease = dumps({"run": self.name, "until": shared.now_ns() + LEASE_NS})
         await shared.put_for(keys.lease(self.segment, self._holder), lease, LEASE_NS)
 
+    async def _learn(self, shared: Shared) -> None:
+        """Where keys go by themselves, hold too what other holders of the run have pinned."""
+        if shared.expires is None:
+            return
+        known = {each.pin for each in self._held.values()}
+        for keys in list(self._places.values()):
+            folder = keys.pin(self.segment, "")
+            pins = [pin async for pin in shared.store.keys(folder) if pin not in known]
+            ids = [id_ for pin in pins if is_id(id_ := pin.removeprefix(folder))]
+            stored = await shared.get_each([keys.record(id_) for id_ in ids])
+            for id_, each in zip(ids, stored, strict=True):
+                if each is None:
+                    continue
+                with suppress(StoreFormatError):
+                    record = own_record(each, id_, keys)
+                    self._held.setdefault(record.payload_key, _Held(record, folder + id_))
+
     async def _keep(self, shared: Shared, held: Sequence["_Held"]) -> None:
         """Where keys go by themselves, let those go on that would not see the next renewal."""
         if shared.expires is None:
             return
         soon_ns = shared.now_ns() + 2 * LEASE_NS
         pins = [each.pin for each in held if each.pin is not None]
-        keys: list[str] = []
-        gone: list[str] = []
-        for record in (each.record for each in held):
-            if record.expires_ns is not None and record.expires_ns < soon_ns:
-                owner, id_ = owner_of(record.payload_key), record.artifact.id
-                # In the order of a put: what names others never stays for longer than they do.
-                keys += [owner.record(id_), *entries_of(shared, owner, record), record.payload_key]
-                gone.append(owner.gone(id_))
-        for each, lives_ns in ((pins, 2 * LEASE_NS), (keys, LEASE_NS), (gone, LEASE_NS + TOLD_NS)):
-            for start in range(0, len(each), _AT_ONCE):
-                some = each[start : start + _AT_ONCE]
-                await shared.expires.keep(some, lives_ns / _SECOND_NS)
+        for start in range(0, len(pins), AT_ONCE):
+            some = pins[start : start + AT_ONCE]
+            await shared.expires.keep(some, 2 * LEASE_NS / _SECOND_NS)
+        records = [each.record for each in held]
+        short = [each for each in records if (each.expires_ns or soon_ns) < soon_ns]
+        await prolong(shared, short, LEASE_NS)
 
     async def _leave(self, shared: Shared) -> None:
         own = f"{self.segment}-{self._holder}"

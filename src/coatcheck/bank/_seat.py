@@ -66,8 +66,12 @@ class Seated:
         self._scope_keys = ScopeKeys.of(scope)
         self.scope = scope
         self.handles = Handles(seat, scope, self._scope_keys)
-        self.cells = Cells(seat, scope, self._scope_keys)
+        self.cells = self.cells_in(scope)
         self._last_desk = self._sat_down()
+
+    def cells_in(self, scope: str) -> Cells:
+        """Return the cells of a scope, which hold what this bank can read."""
+        return Cells(self._seat, scope, ScopeKeys.of(scope), lambda: self._desk.lookup)
 
     @property
     def _shared(self) -> Shared:

@@ -290,7 +290,9 @@ def _known_keys(record: Record, rows: Rows, sample: Sequence[object]) -> Sequenc
     glimpse = record.artifact.glimpse
     facts: Mapping[str, object] = {} if glimpse is None else glimpse.facts
     columns = facts.get("columns")
-    if facts.get("format") != "table" or not isinstance(columns, list) or facts.get("head"):
+    # `head` is what glimpses said that were stored when a stream's first rows were its sample.
+    is_partial = facts.get("partial") or facts.get("head")
+    if facts.get("format") != "table" or not isinstance(columns, list) or is_partial:
         return None
     if facts.get("sampled") and rows.format != "json":
         return None  # only of some rows were they looked at

@@ -8,10 +8,10 @@ from ..stores import Store
 from ._collecting import Collected, Collecting, Progress
 from ._keys import ScopeKeys
 from ._quota import evict
-from ._scopes import UnknownScopeError, scope_keys
+from ._scopes import UnknownScopeError, scope_keys, scopes
 from ._shared import Shared
 
-__all__ = ["Collected", "UnknownScopeError", "collect"]
+__all__ = ["Collected", "UnknownScopeError", "collect", "scopes"]
 
 
 async def collect(

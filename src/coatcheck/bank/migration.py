@@ -13,6 +13,7 @@ from ..content import digest_of
 from ..errors import DamagedPayloadError, DamagedRecordError, StoreError
 from ..records import Kind, Limits, Pointer, is_id
 from ..stores import Store, SupportsExpiry, SupportsStream, SupportsTtl
+from ._holds import Holds
 from ._keys import SECRET, ScopeKeys
 from ._record import Grant, Record, as_time, own_record
 from ._removal import entries_of
@@ -156,7 +157,7 @@ class _Migration:
         if self._failure is not None:
             raise self._failure
         # Last: what they stand for is there.
-        for folder in (keys.grant(""), keys.handle(""), keys.cell_folder):
+        for folder in (keys.grant(""), keys.handle(""), keys.held_folder, keys.cell_folder):
             async for key in self._source.store.keys(folder):
                 stored = await self._source.store.get(key)
                 if stored is not None:
@@ -209,7 +210,8 @@ class _Migration:
             return
         try:
             record = own_record(stored, id_, keys)
-            if record.is_expired(self._source.now_ns()):
+            is_expired = record.is_expired(self._source.now_ns())
+            if is_expired and not await Holds(self._source, keys).holds(record):
                 self.done.expired += 1
                 return
             await self._copy_record(keys, self._relived(record))

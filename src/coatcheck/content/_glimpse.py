@@ -31,7 +31,7 @@ def glimpse(
         is_error: Show the last lines of text.
         line_count: Lines of the whole text where they are known; counted otherwise.
         length_chars: Characters of the whole text, where `value` is its head and its tail.
-        row_count: Rows of the whole array or table, where `value` has but the first of them.
+        row_count: Rows of the whole array or table, where `value` has but some of them.
         head_length: Characters of `value` that are the head of a text, where the rest is its tail.
 
     Returns:

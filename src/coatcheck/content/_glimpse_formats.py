@@ -13,7 +13,7 @@ from ._frames import frame_form, frame_shape
 from ._glimpse_array import glimpse_array
 from ._glimpse_blob import glimpse_blob
 from ._glimpse_json import glimpse_json, glimpse_json_bytes, table_of
-from ._glimpse_table import glimpse_table, table_of_columns
+from ._glimpse_table import Table, glimpse_table, table_of_columns
 from ._glimpse_text import SEARCHED_HEAD_CHARS, SEARCHED_TAIL_CHARS, glimpse_text
 from ._glimpse_tree import glimpse_tree
 from ._index import skip_chars
@@ -97,6 +97,8 @@ def _of_value(parse: Callable[[bytes], object], payload: bytes, budget_tokens: i
 def _of_rows(text: str, content_type: str, budget_tokens: int, known: Known) -> Rendered:
     """Return the glimpse of CSV, TSV or NDJSON, None of text that is none of them."""
     if known.head_length is not None and known.head_length < len(text):
+        if known.rows is None:
+            return None  # The whole is no table, whatever its head may be.
         text = text[: text.rfind("\n", 0, known.head_length) + 1]
     read = read_table(text, content_type, exact_rows=EXACT_ROWS, sampled_rows=SAMPLED_ROWS)
     if read is None or not read.row_count:
@@ -105,12 +107,13 @@ def _of_rows(text: str, content_type: str, budget_tokens: int, known: Known) -> 
     sampled = read.read_count if read.read_count < count else None
     if read.columns is not None:
         columns = {name: parsed(fields) for name, fields in read.columns.items()}
-        return glimpse_table(table_of_columns(columns, rows=count, sampled=sampled), budget_tokens)
-    rows = read.rows or ()
-    table = table_of(rows)
+        table: Table | None = table_of_columns(columns, rows=count)
+    else:
+        table = table_of(read.rows or ())
     if table is None or table.label is not None:
-        return glimpse_tree(rows, budget_tokens, items=count)
-    return glimpse_table(replace(table, rows=count, sampled=sampled), budget_tokens)
+        return glimpse_tree(read.rows or (), budget_tokens, items=count)
+    table = replace(table, rows=count, sampled=sampled, is_partial=sampled is not None)
+    return glimpse_table(table, budget_tokens)
 
 
 def _of_frame(frame: object, budget_tokens: int) -> Rendered:

@@ -30,9 +30,9 @@ def glimpse_json(value: object, budget_tokens: int, *, row_count: int | None = N
     """Return the glimpse of a JSON value and its facts, None where it is no object or array.
 
     Args:
-        value: The value, or of an array its first items.
+        value: The value, or of an array a sample of its items.
         budget_tokens: Most estimated tokens.
-        row_count: Items of the whole array, where `value` may have but the first.
+        row_count: Items of the whole array, where `value` may be a sample of them.
     """
     if isinstance(value, (list, tuple)):
         items = cast("Sequence[object]", value)
@@ -42,14 +42,10 @@ def glimpse_json(value: object, budget_tokens: int, *, row_count: int | None = N
             return glimpse_tree(items, budget_tokens, items=count)
         if count > len(items):
             label = None if table.label is None else f"array of {count:,}"
-            table = replace(table, rows=count, sampled=table.sampled or len(items), label=label)
-        if table.label is not None:
-            return _glimpse_list(table, budget_tokens)
-        rendered = glimpse_table(table, budget_tokens)
-        if rendered is not None and count > len(items):
-            # Other rows may have other columns, and values of other types.
-            rendered[1]["head"] = True
-        return rendered
+            sampled = table.sampled or len(items)
+            table = replace(table, rows=count, sampled=sampled, is_partial=True, label=label)
+        render = glimpse_table if table.label is None else _glimpse_list
+        return render(table, budget_tokens)
     if isinstance(value, dict):
         return _glimpse_object(cast("Mapping[str, object]", value), budget_tokens)
     return None

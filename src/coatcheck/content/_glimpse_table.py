@@ -11,7 +11,7 @@ from itertools import islice
 
 from ._object_rows import EXACT_ROWS, MOST_COLUMNS, SAMPLED_ROWS, ObjectRows
 from ._preview import quoted
-from ._statistics import STANDS_OUT, Column, describe, spread, written
+from ._statistics import STANDS_OUT, Column, describe, share, spread, written
 from ._tokens import estimate_tokens, weigh_text
 
 PLAIN_NAME = re.compile(r"[A-Za-z_$@][\w.$@/-]{0,39}", re.ASCII)
@@ -59,6 +59,8 @@ class Table:
     """The first of them, at most 100."""
     sampled: int | None = None
     """How many rows the statistics are from, None where from all."""
+    is_partial: bool = False
+    """Whether other rows than those were not looked at, not even for their columns and types."""
     label: str | None = None
     """Of a single column that is no table's: it stands in place of sizes and name."""
     insides: Mapping[str, str] | None = None
@@ -123,8 +125,8 @@ def table_of_values(values: Sequence[object]) -> Table:
 def glimpse_table(table: Table, budget_tokens: int) -> tuple[str, dict[str, object]] | None:
     """Return the glimpse of a table and its facts, None where the budget holds not even the size.
 
-    Facts: ``rows``, ``columnCount``, ``sampled`` (rows of the sample, else false), ``head`` (true
-    where only the first rows were looked at: of a stream), and ``columns``: for each its name,
+    Facts: ``rows``, ``columnCount``, ``sampled`` (rows of the sample, else false), ``partial``
+    (true where of the other rows only the number is known), and ``columns``: for each its name,
     type, nulls, and where it has them nonFinite, min, max, mean, distinct, and top: value, count
     and share of the values that are not null.
     """
@@ -135,6 +137,8 @@ def glimpse_table(table: Table, budget_tokens: int) -> tuple[str, dict[str, obje
         "sampled": table.sampled or False,
         "columns": [column.facts() for column in table.columns],
     }
+    if table.is_partial:
+        facts["partial"] = True
     text = _text(table, budget_tokens)
     return None if text is None else (text, facts)
 
@@ -252,9 +256,9 @@ def _top(column: Column, detail: _Detail, *, sampled: bool) -> str:
         return ""
     told: list[str] = []
     for value, count in shown:
-        told.append(f"{_value(value)}={_share(count, column) if sampled else count}")
+        told.append(f"{_value(value)}={share(count, column.values) if sampled else count}")
         if detail.shares and not sampled and column.distinct > 1:
-            told[-1] += f" ({_share(count, column)})"
+            told[-1] += f" ({share(count, column.values)})"
     more = column.distinct - bool(column.empty) - len(shown)
     if more > 0 and told:
         told.append(f"+{more:,} more")
@@ -262,11 +266,7 @@ def _top(column: Column, detail: _Detail, *, sampled: bool) -> str:
 
 
 def _often(count: int, column: Column, *, sampled: bool) -> str:
-    return _share(count, column) if sampled else f"{count:,}"
-
-
-def _share(count: int, column: Column) -> str:
-    return f"{100 * count / column.values:.0f}%" if count * 100 >= column.values else "<1%"
+    return share(count, column.values) if sampled else f"{count:,}"
 
 
 def _value(value: object) -> str:

@@ -10,6 +10,8 @@ from typing import cast
 
 import stringzilla
 
+from ._statistics import share
+
 _MOST_READ_CHARS = 2_000_000
 """Text up to this length is counted whole."""
 _SAMPLED_CHARS = 65_536
@@ -74,7 +76,7 @@ class Log:
         parts: list[str] = []
         total = sum(self.levels.values())
         if self.sampled and total:
-            shares = (f"{level} {_share(count, total)}" for level, count in self.levels.items())
+            shares = (f"{level} {share(count, total)}" for level, count in self.levels.items())
             parts.append(f"sampled: {', '.join(shares)}")
         elif total:
             parts.append(", ".join(f"{level} {count:,}" for level, count in self.levels.items()))
@@ -182,7 +184,3 @@ def _span(text: str, levels: Mapping[str, int]) -> tuple[str, str] | None:
         if found and is_log and first[0] != found[-1]:
             return first[0], found[-1]
     return None
-
-
-def _share(count: int, total: int) -> str:
-    return f"{100 * count / total:.0f}%" if count * 100 >= total else "<1%"

@@ -170,6 +170,7 @@ class RegexSearch(Windowed):
 
     def _late(self) -> DeadlineError:
         hint = "Search for a rarer pattern, one with more literal text, or from a later offset."
+        hint += self._engine.remedy
         return DeadlineError("The search", self._seconds, hint)
 
 

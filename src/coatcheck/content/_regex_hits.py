@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from ._find import Hits, encoded
 
@@ -21,6 +21,9 @@ class Spanned(Protocol):
 
 class Engine(Protocol):
     """Finds a pattern in parts of a text."""
+
+    remedy: ClassVar[str]
+    """What, besides another pattern, would make it quicker: a sentence after a space, or none."""
 
     def hits(self, text: bytes, start: int, stop: int, seconds: float, /) -> Iterator[Hits[Any]]:
         """Yield the hits in bytes ``[start, stop)``, whole characters.

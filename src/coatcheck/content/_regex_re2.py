@@ -4,7 +4,7 @@ Its ``\b`` knows the letters of ASCII only. In other text each hit near other le
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 import stringzilla
@@ -45,6 +45,8 @@ class Re2Engine:
         InvalidArgumentError: The pattern is too large.
     """
 
+    remedy: ClassVar[str] = ""
+
     def __init__(self, node: Node, *, is_ascii: bool) -> None:
         self._program = _ascii_program(node) if is_ascii else _program(node, _EDGES)
 
@@ -62,6 +64,8 @@ class BorderedRe2Engine:
     Raises:
         InvalidArgumentError: The pattern is too large.
     """
+
+    remedy: ClassVar[str] = ""
 
     def __init__(self, node: Node) -> None:
         self._loose = _program(node, _NO_BORDERS)

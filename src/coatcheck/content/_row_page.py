@@ -112,7 +112,7 @@ def _shown_rows(
     rows: Rows, piece: bytes, offset: int, limit: int, longest_chars: int, *, is_end: bool
 ) -> tuple[list[str], bool]:
     """Return rows as JSON, or the text of one and true where it is over the bound."""
-    pattern, start = row_pattern(rows, piece), row_start(rows, piece, offset)
+    pattern, start = row_pattern(rows.format, piece), row_start(rows, piece, offset)
     shown: list[str] = []
     left = longest_chars - 1  # the bracket in front
     wanted = min(limit, rows.count - offset)

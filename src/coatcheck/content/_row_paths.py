@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from ..errors import NothingSelectedError
 from ._arrays import ARRAY_ROWS
 from ._budget import Budget
+from ._csv import DELIMITERS
 from ._index import Rows
 from ._json_pointer import resolve_pointer
 from ._outline import outline
-from ._parsed import is_text_rows, parse_block
+from ._parsed import is_text_rows, parse_block, parse_column
 from ._pick import handed_out, nothing_at, pick
 from ._selector import Selector
 
@@ -22,6 +23,10 @@ _FIRST_ROW = {
     "json-pointer": re.compile(rf"/({_INDEX})(?=/|\Z)", re.ASCII),
     "jsonpath": re.compile(r"\$\[(0|-?[1-9][0-9]{0,17})\]", re.ASCII),
 }
+_COLUMN = re.compile(
+    r"""\$(?:\.\*|\[\*\])(?:\.([A-Za-z_][A-Za-z0-9_]*)|\[(?:'([^'"\\]*)'|"([^'"\\]*)")\])"""
+)
+"""A path to one name of each row."""
 _EACH_ROW = re.compile(r"\$(?:\.\*|\[\*\]|\[\?)")
 
 
@@ -78,6 +83,7 @@ class EachRow:
         self._budget = Budget()
         self._nodes: list[object] = []
         self._outline = ""
+        self._column = _column_of(selector, rows)
 
     @staticmethod
     def is_of(selector: Selector, rows: Rows) -> bool:
@@ -108,6 +114,11 @@ class EachRow:
         start_byte, _ = self.span_bytes(first, stop)
         for begin, end in self._grouped(first, stop, _PARSED_BYTES):
             part = piece[self._ends[begin] - start_byte : self._ends[end] - start_byte]
+            if self._column is not None:
+                # An object of each record would take twice as long as to read the records.
+                self._nodes += parse_column(self._rows, part, begin, end, self._column)
+                self._budget.check()
+                continue
             found = parse_block(self._rows, part, begin, end)
             if not self._outline:
                 self._outline = outline(found, self._rows.count)
@@ -130,6 +141,15 @@ class EachRow:
                 end += 1
             yield first, end
             first = end
+
+
+def _column_of(selector: Selector, rows: Rows) -> int | None:
+    """Return which column of CSV or TSV alone a path picks, None where it may pick more."""
+    path = _COLUMN.fullmatch(selector.text)
+    if path is None or rows.format not in DELIMITERS:
+        return None
+    name = path[path.lastindex or 0]
+    return rows.columns.index(name) if name in rows.columns else None
 
 
 def _looks_elsewhere(selector: Selector) -> bool:

@@ -43,9 +43,9 @@ _PATTERNS: dict[str, Callable[[bytes], RowPattern]] = {
 }
 
 
-def row_pattern(rows: Rows, piece: bytes) -> RowPattern:
-    """Return the pattern of rows, as it is quickest in `piece`."""
-    return _PATTERNS[rows.format](piece)
+def row_pattern(form: str, piece: bytes) -> RowPattern:
+    """Return the pattern of rows of a format, as it is quickest in `piece`."""
+    return _PATTERNS[form](piece)
 
 
 def row_start(rows: Rows, piece: bytes, number: int) -> int:
@@ -71,7 +71,7 @@ def row_start(rows: Rows, piece: bytes, number: int) -> int:
             start = _keyed_start(view, before, count) if start is None else start
         else:
             start = _line_start(view, before, count, is_last=is_last)
-    return row_pattern(rows, piece).skip(piece, before, 0)[1] if start is None else start
+    return row_pattern(rows.format, piece).skip(piece, before, 0)[1] if start is None else start
 
 
 def _flat_start(block: memoryview, before: int, count: int, *, is_last: bool) -> int | None:

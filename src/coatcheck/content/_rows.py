@@ -86,6 +86,8 @@ class RowScanner:
 
     def __init__(self) -> None:
         self.columns: tuple[str, ...] = ()
+        self.watch: Callable[[bytes, Sequence[int]], None] | None = None
+        """Given all that was passed, whole rows, and at which of its bytes blocks of rows start."""
         self._count = 0
         self._starts = array("Q")
         self._pieces: list[bytes | memoryview] = []
@@ -122,8 +124,11 @@ class RowScanner:
                 return
             if text.startswith(BOM):
                 text, self._byte = text[len(BOM) :], len(BOM)
+        known = len(self._starts)
         try:
             stop = self._scan(text, final=final)
+            if self.watch is not None:
+                self.watch(text[:stop], [start - self._byte for start in self._starts[known:]])
         except ValueError:
             self._failed = True
             stop = len(text)

@@ -309,6 +309,18 @@ def _plain(value: object) -> object:
     return plain(written(value), _FACT_CHARS)
 
 
+def share(count: int, total: int) -> str:
+    """Return a part in per cent, which are 0 and 100 only where it is none and all.
+
+    >>> share(1, 999), share(1, 4), share(998, 999), share(9, 9)
+    ('<1%', '25%', '>99%', '100%')
+    """
+    if 0 < count * 100 < total:
+        return "<1%"
+    percent = f"{100 * count / total:.0f}%"
+    return ">99%" if count < total and percent == "100%" else percent
+
+
 def written(value: object) -> str:
     """Return a value as text, as short as it may be without misleading.
 

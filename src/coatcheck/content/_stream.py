@@ -3,8 +3,7 @@
 import codecs
 from array import array
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import cast
 
 from xxhash import xxh3_128
@@ -22,8 +21,8 @@ from ._index import (
     skip_chars,
 )
 from ._json import dumps, loads
-from ._json_blocks import json_blocks
 from ._rows import JsonRows
+from ._sample import BlockSample, Sample
 from ._table import row_scanner
 
 PIECE_BYTES = 512 * 1024
@@ -32,7 +31,6 @@ PIECE_BYTES = 512 * 1024
 _KEPT_HEAD_BYTES = 4 * 1024 * 1024
 _KEPT_TAIL_BYTES = 1024 * 1024
 _LONGEST_CUT_BYTES = 65_536
-_SAMPLED_ITEMS = 20_000
 _MOST_EXACT_ITEMS = 100_000
 _BYTES_LIKE = cast("tuple[type[bytes], ...]", (bytes, bytearray, memoryview))
 
@@ -57,8 +55,7 @@ class Items:
         self.size_bytes = 0
         self.row_starts = array("Q")
         """Byte at which each 1,024th item of an array starts."""
-        self.sampled_bytes = 0
-        """Where in the payload the last of the first 20,000 items ends, or of 4 MiB."""
+        self._sample = Sample()
 
     @property
     def content_type(self) -> str:
@@ -78,9 +75,17 @@ class Items:
         piece = self._array_item(item) if self.form == "json" else self._joined_item(item)
         self.count += 1
         self.size_bytes += len(piece)
-        if self.count <= _SAMPLED_ITEMS and self.size_bytes <= _KEPT_HEAD_BYTES:
-            self.sampled_bytes = self.size_bytes
+        if self.form == "json":
+            self._sample.add(piece)
         return piece
+
+    def sample(self) -> list[object]:
+        """Return items that are spread over all of an array: up to 20,000, or 4 MiB of them."""
+        last = self._sample.last
+        pieces = [*self._sample.kept, *(() if last is None else (last,))]
+        # Each begins with what parts it from the one before.
+        array = b"[%b]" % b",".join(piece[1:] for piece in pieces)
+        return cast("list[object]", loads(array))
 
     def end(self) -> bytes:
         """Return what ends the payload, after the last item."""
@@ -146,6 +151,10 @@ class StreamEncoding:
         is_text = form != "bytes" or names_text(content_type)
         self._blocks = _Blocks() if is_text else None
         self._scanner = row_scanner(content_type) if is_text and self._items is None else None
+        self._rows_seen: BlockSample | None = None
+        if self._scanner is not None:
+            self._rows_seen = BlockSample(self._scanner.format)
+            self._scanner.watch = self._rows_seen.add
         self._index: Index | None = None
 
     def add(self, piece: bytes) -> None:
@@ -232,30 +241,42 @@ class StreamEncoding:
     def sample(self) -> tuple[object, int | None]:
         """Return what a glimpse is made of: all of a short payload, else a sample of it.
 
-        Of an array its first items, of text its head and its tail in one, of anything else its
-        head. Of text also how many characters are its head, where all are more.
+        Of an array and of a table rows that are spread over all of it, of text its head and its
+        tail in one, of anything else its head. Of text also how many characters are its head,
+        where all are more.
         """
         if self._items is not None:
             if self.holds_all and self._items.count <= _MOST_EXACT_ITEMS:
                 return loads(bytes(self._head)), None
-            first = bytes(self._head[: self._items.sampled_bytes])
-            return loads(first + b"]") if first else [], None
+            return self._items.sample(), None
         if self._blocks is None:
             return bytes(self._head), None
-        if self._has_json_rows and not self.holds_all:
-            sample = _first_objects(bytes(self._head))
-            if sample:
-                return sample, None
+        if not self.holds_all:
+            rows = self._sampled_rows()
+            if rows:
+                return rows, None
         head, tail = self._edges()
         length = count_chars(head)
         # Decoded at once, as a single character may make each of them four bytes in memory.
         head += tail
         return _decoded(head), length
 
-    @property
-    def _has_json_rows(self) -> bool:
+    def _sampled_rows(self) -> object:
+        """Return rows of a JSON array as values, those of other tables as text; None of no table.
+
+        None too where single rows are longer than a sample may be.
+        """
         rows = None if self._index is None else self._index.rows
-        return rows is not None and rows.format == JsonRows.format
+        if rows is None or self._rows_seen is None:
+            return None
+        blocks = self._rows_seen.blocks()
+        if not any(blocks):
+            return None
+        if rows.format != JsonRows.format:
+            return _decoded(b"".join([self._rows_seen.before, *blocks]))
+        # Behind each row stands what parts it from the next, or ends them all.
+        parts = [b"[%b]" % block.strip()[:-1] for block in blocks if block]
+        return [row for part in parts for row in cast("list[object]", loads(part))]
 
     @property
     def holds_all(self) -> bool:
@@ -349,17 +370,6 @@ class _Blocks:
         if rest:
             self._builder.add(rest, count_chars(rest))
         return self._builder.index(rows)
-
-
-def _first_objects(head: bytes) -> list[Mapping[object, object]]:
-    """Return the first elements of a JSON array that is cut."""
-    found: list[Mapping[object, object]] = []
-    with suppress(ValueError):  # where it is cut
-        for block in json_blocks(head):
-            found += block
-            if len(found) >= _SAMPLED_ITEMS:
-                break
-    return found[:_SAMPLED_ITEMS]
 
 
 def _decoded(text: bytes) -> str:

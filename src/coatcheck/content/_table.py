@@ -47,7 +47,7 @@ class TextTable:
     """Rows read from text: by column for CSV and TSV, as they are for NDJSON.
 
     With 100,000 rows or fewer all of them, else whole blocks of 1,024 spread evenly, the first
-    among them.
+    and the last among them.
     """
 
     row_count: int
@@ -138,7 +138,8 @@ def read_table(
     blocks: Sequence[int] = range(len(rows.starts))
     if rows.count > exact_rows:
         wanted = max(1, sampled_rows // BLOCK_ROWS)
-        blocks = [each * len(blocks) // wanted for each in range(wanted)]
+        last = len(blocks) - 1
+        blocks = [each * last // max(1, wanted - 1) for each in range(wanted)]
     ends = [*rows.starts, len(payload)]
     parts = [payload[ends[block] : ends[block + 1]] for block in blocks]
     if rows.format == "ndjson":

@@ -71,7 +71,7 @@ class AgentMemory:
         self.scope = self.bank.scope if scope is None else scope
         # Its own, so that `cleanup` of the host's bank leaves alone what entries hold.
         self._values = self.bank.scoped(self.bank.scope)
-        self._cells: Cells = self.bank.scoped(self.scope).cells
+        self._cells: Cells = self._values.cells_in(self.scope)
         self._listeners: dict[object, Listener] = {}
 
     async def set(
@@ -108,6 +108,7 @@ class AgentMemory:
         Raises:
             InvalidArgumentError: A key or kind outside its rule.
             UnencodableValueError: The value has no lossless encoding.
+            UnknownPointerError, ExpiredPointerError: The value is an artifact that is gone.
             ValueError: `created_at` has no time zone.
             StoreError: It could not be kept.
         """
@@ -133,10 +134,9 @@ class AgentMemory:
             size_bytes=held.size_bytes,
             plan_hash=plan_hash,
         )
-        until = None if held.artifact is None else held.artifact.expires_at
         while standing is None:
             written = Cell(entry, stamp_ns).to_bytes(held.written)
-            if await self._cells.create(key, written, until):
+            if await self._cells.create(key, written, held.artifact):
                 return self._told(entry)
             # Another writer was first, or removed what it wrote: look what is there.
             standing = await self._standing(key)
@@ -144,7 +144,8 @@ class AgentMemory:
             return standing.entry
         if created_at is None:
             entry = replace(entry, created_at=standing.entry.created_at)
-        await self._cells.put(key, Cell(entry, standing.order_ns).to_bytes(held.written), until)
+        written = Cell(entry, standing.order_ns).to_bytes(held.written)
+        await self._cells.put(key, written, held.artifact)
         return self._told(entry)
 
     async def get(self, key: str) -> MemoryEntry | None:
@@ -178,9 +179,7 @@ class AgentMemory:
 
     async def delete(self, key: str) -> bool:
         """Remove an entry; return whether there was one. What it held stays banked."""
-        is_there = await self.has(key)
-        await self._cells.delete(key)
-        return is_there
+        return await self._cells.delete(key)
 
     async def size(self) -> int:
         """Return how many entries there are."""

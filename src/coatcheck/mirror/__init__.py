@@ -1,5 +1,6 @@
 """Mirrored tools: pointers in, envelopes out, and the tool in between runs unchanged."""
 
+from ._call import ModelCall, calling
 from ._definition import definition
 from ._mirror import Mirror, background, mirror
 from ._parameters import Verbatim
@@ -8,9 +9,11 @@ from ._turn import ToolResult
 
 __all__ = [
     "Mirror",
+    "ModelCall",
     "ToolResult",
     "Verbatim",
     "background",
+    "calling",
     "definition",
     "holds_pointer",
     "mirror",

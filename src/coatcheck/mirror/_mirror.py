@@ -11,7 +11,7 @@ from ..records import Limits
 from ._declared import Inspected, as_json, as_schema
 from ._handles import BackgroundTool
 from ._mirrored import MirroredTool
-from ._noted import note_result, note_results
+from ._noted import note_result, note_results, note_turn
 from ._offloader import PLAIN_TYPES, Offloader
 from ._parameters import Parameters
 from ._schema import schema_at, widened
@@ -213,14 +213,15 @@ class Mirror:
         """
         each = [ToolResult(*result) for result in results]
         shown = [
-            await self._offloaded(one.value, one.tool, one.call_id, is_error=one.is_error)
+            one.value
+            if one.is_shown
+            else await self._offloaded(one.value, one.tool, one.call_id, is_error=one.is_error)
             for one in each
         ]
         if self.limits.turn_bytes is not None:
             await fit_turn(self._offloader, each, shown, self.limits.turn_bytes)
         if self.bank.journal is not None:
-            for one, what in zip(each, shown, strict=True):
-                note_result(self.bank.journal, self.bank, one.tool, what, is_error=one.is_error)
+            note_turn(self.bank.journal, self.bank, each, shown)
         return shown
 
     def schema(self, json_schema: Mapping[str, Any], *, in_defs: bool = False) -> dict[str, Any]:

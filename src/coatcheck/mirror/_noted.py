@@ -8,7 +8,9 @@ from ..bank import TOOL, Bank, Journal
 from ..content import dumps, estimate_tokens
 from ..errors import UnencodableValueError
 from ..records import Envelope
+from ._call import current_call
 from ._slots import Argument
+from ._turn import ToolResult
 
 _LOOKED_AT_CHARS = 2_048
 """Characters of a text by which the tokens of all of it are estimated."""
@@ -72,8 +74,22 @@ def note_result(
     given: Iterable[object] = (),
     is_error: bool = False,
 ) -> None:
-    """Note what a model was shown of one call's result."""
+    """Note what a model was shown of one call's result, unless whoever made the call will."""
+    call = current_call()
+    if call is not None and call.takes_note(tool, given):
+        return
     note_results(journal, bank, tool, (shown,), given=given, is_error=is_error)
+
+
+def note_turn(
+    journal: Journal, bank: Bank, results: Iterable[ToolResult], shown: Iterable[object]
+) -> None:
+    """Note what a model was shown of the calls of one turn, but for those noted before."""
+    for result, what in zip(results, shown, strict=True):
+        if not result.is_noted:
+            note_results(
+                journal, bank, result.tool, (what,), given=result.given, is_error=result.is_error
+            )
 
 
 def note_results(

@@ -6,6 +6,7 @@ from ..bank import Bank, Stream, is_name, work_on
 from ..content import Encoding, digest_of, encode, weigh
 from ..errors import CoatcheckError, InvalidArgumentError, UnencodableValueError
 from ..records import OWN_TOOLS, Artifact, Envelope, Limits
+from ._call import current_call
 from ._shown import (
     fitted,
     is_smaller,
@@ -224,11 +225,16 @@ class Offloader:
     ) -> Artifact:
         shown_chars = self._limits.preview_chars if preview_chars is None else preview_chars
         name = None if call_id is None else f"{tool or 'tool'}_{call_id}"
+        call = current_call()
+        if call_id is not None:
+            key = f"{tool}\n{call_id}"
+        elif key is None and call is not None:
+            key = f"{tool}\n{call.key}"
         return await self._bank.put(
             value,
             name=name if name is not None and is_name(name) else None,
             kind="tool-output",
-            key=key if call_id is None else f"{tool}\n{call_id}",
+            key=key,
             ttl_seconds=ttl_seconds,
             preview_chars=shown_chars,
             shown_chars=shown_chars,

@@ -16,6 +16,12 @@ class ToolResult(NamedTuple):
     tool: str | None = None
     call_id: str | None = None
     is_error: bool = False
+    given: tuple[object, ...] = ()
+    """The arguments, of which the journal keeps the pointers."""
+    is_shown: bool = False
+    """Whether the value is what `Mirror.offload` returned for it."""
+    is_noted: bool = False
+    """Whether the journal knows of the call."""
 
 
 async def fit_turn(
@@ -40,7 +46,7 @@ async def fit_turn(
             return
         if isinstance(shown[at], Envelope):
             continue
-        value, tool, call_id, is_error = results[at]
+        value, tool, call_id, is_error = results[at][:4]
         if type(value) is not type(shown[at]):
             value = shown[at]  # it was a stream, and is used up
         shown[at] = await offloader.offload(value, tool, call_id, limit_bytes=1, is_error=is_error)

@@ -10,13 +10,15 @@ from ..errors import ModelError, NoPlanError
 from ..memory import memory_keys
 from ..records import Limits
 from ..tools import artifact_tools, memory_tools
+from ._checkpoint import resumed_name
 from ._context import RunContext
 from ._events import Chunk, Event, LogUpdate
 from ._loop import asked
 from ._means import StepOptions, at_least
-from ._model import Conversation, opened_model
+from ._merged import Emit, merged_run
+from ._model import Conversation, known_as, opened_model
 from ._parallel import ParallelTaskExecutor
-from ._plan import Task, TaskPlan
+from ._plan import Task, TaskPlan, plan_hash
 from ._planner import Planner
 from ._prompts import layered
 from ._task import TaskExecutor
@@ -161,9 +163,25 @@ class Agent:
             run = self._run_plan(context, options)
         else:
             run = self._run_task(self._task, context, options)
-        async with aclosing(run) as events:
+
+        async def carry_out(emit: Emit) -> None:
+            async with aclosing(run) as events:
+                async for event in events:
+                    await emit(event)
+
+        # One run, from the first request of the planner to the answer.
+        async with aclosing(merged_run(context, carry_out, self._resumed_name())) as events:
             async for event in events:
                 yield event
+
+    def _resumed_name(self) -> str | None:
+        """Return the name of the run, the same when it is resumed; None where it never is."""
+        plan = self._given_plan
+        if plan is None or not self._resumable:
+            return None
+        self._impose_schema(plan)
+        prompt = self._options.get("system_prompt")
+        return resumed_name(plan_hash(plan, model=known_as(self._model), system_prompt=prompt))
 
     def get_results(self) -> object:
         """Return the result of the last run; None before its end, and where it has none."""

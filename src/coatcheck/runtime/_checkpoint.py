@@ -52,6 +52,14 @@ class Checkpoint:
             )
         return cls(context.memory, plan_hash(plan, model=model, system_prompt=system_prompt))
 
+    @property
+    def run_name(self) -> str | None:
+        """The name of the run of the bank, the same whenever it is resumed; None where it is not.
+
+        What the run held before it was broken off is held again.
+        """
+        return None if self.plan is None else resumed_name(self.plan)
+
     async def finished(self, key: str) -> MemoryEntry | None:
         """Return the entry of a step or task that is finished, else None."""
         if self.plan is None:
@@ -102,3 +110,8 @@ class Checkpoint:
             plan_hash=self.plan,
             only_if_absent=only_if_absent,
         )
+
+
+def resumed_name(plan: str) -> str:
+    """Return the name of the run of the bank in which the plan with this hash is run."""
+    return f"plan-{plan}"

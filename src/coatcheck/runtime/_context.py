@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from anyio import CancelScope
 
-from ..bank import Bank, open_bank
+from ..bank import Bank, Run, open_bank
 from ..errors import RunCancelledError
 from ..memory import AgentMemory
 from ..records import Kind, Limits
@@ -26,6 +26,7 @@ class RunContext:
         bank: Where results are kept; None takes one that ends with the process.
         memory: Its entries; None takes a memory on the bank.
         engine: What runs steps and tasks; None runs them in this process, 8 at once.
+        run_name: Of the run of the bank (`Bank.run`) that executors work in; None makes one up.
 
     >>> import asyncio
     >>> async def example() -> tuple[object, bool]:
@@ -45,12 +46,15 @@ class RunContext:
         *,
         memory: AgentMemory | None = None,
         engine: Engine | None = None,
+        run_name: str | None = None,
     ) -> None:
         if bank is None:
             bank = Bank(MemoryStore()) if memory is None else memory.bank
         self.bank = bank
         self.memory = AgentMemory(bank) if memory is None else memory
         self.engine: Engine = InProcess() if engine is None else engine
+        self.run_name = f"run-{secrets.token_hex(8)}" if run_name is None else run_name
+        self._leases: set[Run] = set()
         self._scopes: set[CancelScope] = set()
         self._copies: WeakSet[RunContext] = WeakSet()
         self._cancelled_for: str | None = None
@@ -68,11 +72,12 @@ class RunContext:
         durable: bool = False,
         journal: str | PathLike[str] | None = None,
         engine: Engine | None = None,
+        run_name: str | None = None,
     ) -> AsyncGenerator["RunContext", None]:
         """Open a run with bank and memory on one store, and close that at the end.
 
         Args:
-            address: As for `open_bank`, and so are all others but `engine`.
+            address: As for `open_bank`, and so are all others but `engine` and `run_name`.
             scope: The run: who opens the same store and scope sees its entries and artifacts.
             limits: How much is shown, and when.
             kinds: Kinds with a pointer prefix of their own.
@@ -80,6 +85,7 @@ class RunContext:
             durable: Whether each write to files is flushed to the disk before it counts.
             journal: A file to note calls in.
             engine: What runs steps and tasks.
+            run_name: Of the run of the bank that executors work in; None makes one up.
 
         Raises:
             ValueError, ImportError, OSError: As `open_bank`.
@@ -93,7 +99,7 @@ class RunContext:
             durable=durable,
             journal=journal,
         ) as bank:
-            yield cls(bank, engine=engine)
+            yield cls(bank, engine=engine, run_name=run_name)
 
     def copy(self, name: str | None = None) -> "RunContext":
         """Return the context of a run within this one: the same bank, and a memory of its own.
@@ -105,8 +111,9 @@ class RunContext:
         """
         part = secrets.token_hex(8) if name is None else name
         memory = AgentMemory(self.bank, scope=f"{self.memory.scope}/{part}")
-        other = RunContext(self.bank, memory=memory, engine=self.engine)
+        other = RunContext(self.bank, memory=memory, engine=self.engine, run_name=self.run_name)
         other._cancelled_for = self._cancelled_for
+        other._leases = self._leases
         self._copies.add(other)
         return other
 
@@ -136,6 +143,34 @@ class RunContext:
         """
         if self._cancelled_for is not None:
             raise RunCancelledError(self._cancelled_for)
+
+    @asynccontextmanager
+    async def holding(self, name: str | None = None) -> AsyncGenerator[None, None]:
+        """Keep what is put and shown in the block, whatever its time, until the block ends.
+
+        Executors do all they do in such a block. One within another, or within a `Bank.run` of
+        the host, takes no lease of its own.
+
+        Args:
+            name: Of the run; None is `run_name`.
+
+        Raises:
+            StoreError: The lease could not be taken.
+        """
+        if self.bank.current_run is not None:
+            yield
+            return
+        async with self.bank.run(self.run_name if name is None else name) as run:
+            self._leases.add(run)
+            try:
+                yield
+            finally:
+                self._leases.discard(run)
+
+    async def renew(self) -> None:
+        """Renew the lease of a run whose tools may not have called the bank for a while."""
+        for run in list(self._leases):
+            await run.renew()
 
     async def run(self, call: Callable[[], Awaitable[T]]) -> T:
         """Return what `call` gives, unless the run is cancelled meanwhile: then stop it.

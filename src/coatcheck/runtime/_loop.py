@@ -41,7 +41,10 @@ async def asked(
         async with context.engine.slot():
             return await talk.ask(choice=choice, tell=tell)
 
-    return await context.run(ask)
+    await context.renew()
+    reply = await context.run(ask)
+    await context.renew()
+    return reply
 
 
 class Loop:
@@ -76,7 +79,7 @@ class Loop:
             step.output_schema, "task result" if is_final else "step result"
         )
         self._tools = means.tools(step.tools)
-        self._turn = Turn(means.context, step.id, self._tools, emit)
+        self._turn = Turn(means.context, step.id, self._tools, emit, means.mirror.limits)
         self._is_concluding = False
         self._refusals = 0
 

@@ -10,7 +10,7 @@ from ..mirror import Mirror
 from ..records import Limits
 from ..tools import Tool
 from ._context import RunContext
-from ._model import Offer, opened_model
+from ._model import Offer, known_as, opened_model
 from ._tools import FINISH, StepTool, chosen_tools, step_tools
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Means:
     @property
     def model_name(self) -> str:
         """What the model is called, for the hash of a plan."""
-        return f"{self.model.system}:{self.model.model_name}"
+        return known_as(self.model)
 
     @property
     def tool_names(self) -> frozenset[str]:

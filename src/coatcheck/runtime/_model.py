@@ -78,6 +78,11 @@ class Reply:
     """Of the request and this reply: the larger of what the provider reports and our estimate."""
 
 
+def known_as(model: "Model") -> str:
+    """Return what a model is called, with its provider."""
+    return f"{model.system}:{model.model_name}"
+
+
 def opened_model(model: "Model | str") -> "Model":
     """Return a model, by its name where that is given. Nothing is asked.
 

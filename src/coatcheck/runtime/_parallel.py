@@ -11,7 +11,7 @@ from ._context import RunContext
 from ._engine import CONCURRENCY, Settled, Unit
 from ._events import Event, LogUpdate, task_update
 from ._means import Means, StepOptions, at_least
-from ._merged import Emit, merged
+from ._merged import Emit, merged_run
 from ._plan import Task, TaskPlan
 from ._task import TaskRun, known_inputs, seed_inputs
 
@@ -108,7 +108,8 @@ class ParallelTaskExecutor:
         check_plan(self.plan, inputs=known, tools=self._means.tool_names)
         check_depth("task", self.plan.tasks, max_iterations=self._max_iterations)
         await seed_inputs(self._inputs, memory)
-        async with aclosing(merged(self._run)) as events:
+        name = self._checkpoint.run_name
+        async with aclosing(merged_run(self._means.context, self._run, name)) as events:
             async for event in events:
                 yield event
 

@@ -1,6 +1,7 @@
 """The planner: a talk with a model that ends with a plan which can be run, or says why not."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ..errors import ModelError
@@ -9,7 +10,7 @@ from ._draft import NODE, REFUSALS, Draft
 from ._events import Chunk, Event, PlanningUpdate
 from ._loop import asked
 from ._means import Means, StepOptions, at_least
-from ._merged import Emit, merged
+from ._merged import Emit, merged_run
 from ._model import Conversation, Reply
 from ._plan import TaskPlan
 from ._plan_prompts import CREATE_TASK, REMINDER, planning_message, planning_prompt
@@ -84,8 +85,9 @@ class Planner:
             RunCancelledError: The run was cancelled.
             StoreError: Memory could not be read.
         """
-        async for event in merged(self._run):
-            yield event
+        async with aclosing(merged_run(self._means.context, self._run)) as events:
+            async for event in events:
+                yield event
 
     async def _run(self, emit: Emit) -> None:
         await emit(PlanningUpdate(phase="initialization", status="started"))
@@ -114,7 +116,7 @@ class Planner:
         tools = [*self._looks, *draft.tools(create)]
         choice = CREATE_TASK.name if self._is_single and not self._looks else "required"
         means = self._means
-        turn = Turn(means.context, NODE, tools, emit)
+        turn = Turn(means.context, NODE, tools, emit, means.mirror.limits)
         talk = self._talk(tools)
         silent = 0
 

@@ -11,7 +11,7 @@ from ._context import RunContext
 from ._events import Event, step_result, task_update
 from ._loop import Loop, StepFailedError
 from ._means import Means, StepOptions, at_least
-from ._merged import Emit, merged
+from ._merged import Emit, merged_run
 from ._plan import Step, Task
 
 if TYPE_CHECKING:
@@ -75,11 +75,12 @@ class StepExecutor:
     ) -> None:
         at_least("max_iterations", max_iterations)
         self._means = Means.of(context, model, **options)
+        self._checkpoint = Checkpoint(context.memory) if checkpoint is None else checkpoint
         self._run = StepRun(
             self._means,
             task,
             step,
-            Checkpoint(context.memory) if checkpoint is None else checkpoint,
+            self._checkpoint,
             max_iterations=max_iterations,
             is_final=use_finish_task,
             upstream=upstream_memory_keys,
@@ -95,7 +96,8 @@ class StepExecutor:
         """
         alone = self._run.step.model_copy(update={"depends_on": []})
         check_task(Task(id=self._run.task.id, steps=[alone]), tools=self._means.tool_names)
-        async with aclosing(merged(self._run.run)) as events:
+        name = self._checkpoint.run_name
+        async with aclosing(merged_run(self._means.context, self._run.run, name)) as events:
             async for event in events:
                 yield event
 

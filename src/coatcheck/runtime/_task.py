@@ -12,7 +12,7 @@ from ._engine import Settled, Unit
 from ._events import Event
 from ._fan_out import FanOut
 from ._means import Means, StepOptions, at_least
-from ._merged import Emit, merged
+from ._merged import Emit, merged_run
 from ._plan import Step, Task
 from ._step import StepRun, held_by
 
@@ -81,10 +81,11 @@ class TaskExecutor:
         self._inputs = dict(inputs or {})
         self._max_steps = max_steps
         self._means = Means.of(context, model, **options)
+        self._checkpoint = Checkpoint(context.memory) if checkpoint is None else checkpoint
         self._run = TaskRun(
             self._means,
             task,
-            Checkpoint(context.memory) if checkpoint is None else checkpoint,
+            self._checkpoint,
             max_step_iterations=max_step_iterations,
             final_step_id=final_step_id,
             is_parallel=parallel_execution,
@@ -106,7 +107,8 @@ class TaskExecutor:
         check_task(self.task, inputs=known, tools=self._means.tool_names)
         check_depth("step", self.task.steps, max_steps=self._max_steps)
         await seed_inputs(self._inputs, memory)
-        async with aclosing(merged(self._run.run)) as events:
+        name = self._checkpoint.run_name
+        async with aclosing(merged_run(self._means.context, self._run.run, name)) as events:
             async for event in events:
                 yield event
 

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, update_wrapper
 from typing import Any, cast
 
@@ -50,6 +50,17 @@ class FinishTool:
     parameters: Mapping[str, Any]
     name: str = FINISH
     description: str = "End the step with its result. It comes after all other calls of a turn."
+
+
+Shown = Callable[[Mapping[str, Any] | str], Awaitable[object]]
+"""Gives what to show of a call's result: the value, its `Envelope`, or a `Failure`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirroredStepTool(Tool):
+    """A tool of the caller's, mirrored: its replies may be made to fit the turn."""
+
+    shown: Shown
 
 
 StepTool = Callable[..., object] | Tool | RunTool
@@ -163,13 +174,14 @@ def _made(given: StepTool, mirror: Mirror) -> Tool:
             raise InvalidArgumentError(str(error), f"The arguments are: {takes}.") from error
         return await call(**arguments)
 
-    replying = _replying(described["name"], run, mirror)
-    return Tool(
+    shown = _showing(described["name"], run, mirror)
+    return MirroredStepTool(
         described["name"],
         described["description"],
         described["parameters"],
-        replying,
+        _replying(shown),
         parallel=tool.parallel,
+        shown=shown,
     )
 
 
@@ -178,25 +190,40 @@ def _mirrored_tool(given: Tool, mirror: Mirror) -> Tool:
         resolved = await mirror.resolve(arguments, given.parameters)
         return await mirror.offload(await given.call(resolved), given.name)
 
-    wider = mirror.schema(given.parameters)
-    return replace(given, parameters=wider, call=_replying(given.name, run, mirror))
+    shown = _showing(given.name, run, mirror)
+    return MirroredStepTool(
+        given.name,
+        given.description,
+        mirror.schema(given.parameters),
+        _replying(shown),
+        parallel=given.parallel,
+        shown=shown,
+    )
 
 
-def _replying(
+def _showing(
     name: str, run: Callable[[Mapping[str, Any]], Awaitable[object]], mirror: Mirror
-) -> Callable[[Mapping[str, Any] | str], Awaitable[str]]:
-    """Return a call that replies with text, whatever happens."""
+) -> Shown:
+    """Return a call that gives what to show of its result, whatever happens."""
 
-    async def call(arguments: Mapping[str, Any] | str) -> str:
+    async def shown(arguments: Mapping[str, Any] | str) -> object:
         try:
-            return _text(await run(parsed_arguments(arguments)))
+            return await run(parsed_arguments(arguments))
         except CoatcheckError as error:
-            return str(as_failure(error))
+            return as_failure(error)
         except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the run goes on
             said = f"{type(error).__name__}: {error}"
             if encoded_size(said) >= mirror.limits.inline_limit(name):
-                return _text(await mirror.offload(said, name, is_error=True))
-            return str(Failure("tool-failed", said, "Try other arguments, or another tool."))
+                # The journal knows of the call: it is told once a mirrored function has raised.
+                return await mirror.offload_part(said, name, keyed=False, is_error=True)
+            return Failure("tool-failed", said, "Try other arguments, or another tool.")
+
+    return shown
+
+
+def _replying(shown: Shown) -> Callable[[Mapping[str, Any] | str], Awaitable[str]]:
+    async def call(arguments: Mapping[str, Any] | str) -> str:
+        return as_text(await shown(arguments))
 
     return call
 
@@ -220,13 +247,13 @@ def _async_form(function: Callable[..., object]) -> Callable[..., object]:
     return run
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
     """Return a result as a model reads it."""
     if value is None:
         return _NO_OUTPUT
     if isinstance(value, str):
         return visible(value)
-    if isinstance(value, Envelope):
+    if isinstance(value, Envelope | Failure):
         return str(value)
     try:
         return visible(dumps(plain_rows(value)).decode("utf-8", "surrogatepass"))

@@ -179,7 +179,7 @@ class SupportsAge(Protocol):
     """A store that knows when it was given a payload."""
 
     async def age_seconds(self, key: str) -> float | None:
-        """Return how long ago the payload was written, None where no key is."""
+        """Return how long ago the payload was written, or begun, None where no key is."""
         ...
 
 

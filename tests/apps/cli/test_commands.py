@@ -430,3 +430,50 @@ def test_store_that_fails_ends_with_three(
 def test_address_of_no_store_is_wrong_usage(coatcheck: Run) -> None:
     assert coatcheck("ls", "--store", "ftp:x").code == 2
     assert coatcheck("ls", "--store", "").code == 2
+
+
+def test_an_empty_scope_says_what_others_hold(coatcheck: Run) -> None:
+    for _ in range(2):
+        coatcheck("put", "-", "--scope", "local-1", given=b"one")
+    one = coatcheck("put", "-", "--scope", "a chat", given=b"two")
+
+    done = coatcheck("ls")
+    nowhere = coatcheck("ls", "--scope", "local-1", "--kind", "none")
+
+    assert done.out == b""
+    assert "nothing is banked here; 3 artifacts in 2 other scopes: " in done.err
+    assert "--scope local-1 (2), --scope 'a chat' (1)" in done.err
+    assert "1 artifact in 1 other scope: --scope 'a chat' (1)" in nowhere.err
+    assert one.text.strip() not in done.err
+
+
+@pytest.mark.parametrize("command", ["show", "read"])
+def test_other_scopes_are_named_whether_or_not_they_hold_what_was_asked_for(
+    coatcheck: Run, command: str
+) -> None:
+    put = coatcheck("put", "-", "--scope", "local-1", "--name", "far", given=b"one\ntwo\n")
+    pointer = put.text.strip()
+
+    for asked in (pointer, f"{pointer}#L1", "far"):
+        done = coatcheck(command, asked)
+
+        assert (done.code, done.out) == (1, b"")
+        assert "Other scopes: --scope local-1." in done.err
+    assert "Other scopes: --scope local-1." in coatcheck(command, "nothing").err
+
+
+@pytest.mark.parametrize("command", ["show", "read"])
+def test_a_name_with_a_selector_is_answered_with_its_pointer(coatcheck: Run, command: str) -> None:
+    pointer = coatcheck("put", "-", "--name", "nd", given=b"one\ntwo\n").text.strip()
+
+    done = coatcheck(command, "nd#L1")
+
+    assert done.code == 1
+    assert f"A name takes no selector, its pointer does: '{pointer}#L1'" in done.err
+
+
+def test_what_was_put_is_told_as_it_is_written(coatcheck: Run) -> None:
+    done = coatcheck("put", "-", given=b"one\n" * 2_000 + b"see `ls`\n")
+
+    assert "`ls`" in done.err
+    assert "x60" not in done.err

@@ -1,6 +1,7 @@
 """`coatcheck demo -- CMD`: the proxy before a server of somebody's own."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,61 @@ def test_tools_that_only_read_and_need_nothing_are_called_unasked(coatcheck: Run
 def test_without_a_harmless_tool_none_is_called_and_it_is_said_how(coatcheck: Run) -> None:
     done = coatcheck("demo", "--", sys.executable, str(PLAIN), "--tools", "echo")
 
-    assert done.code == 0
+    assert done.code == 1
     assert "echo, retrieve_context" in done.text
-    assert "--call" in done.text
+    line = done.text.splitlines()[-1].strip()
+    assert line == (
+        "coatcheck demo --call echo -- "
+        f"{shlex.join([sys.executable, str(PLAIN), '--tools', 'echo'])}"
+    )
+
+
+def test_what_a_tool_must_be_given_is_taken_from_its_schema_and_the_command(
+    coatcheck: Run, tmp_path: Path
+) -> None:
+    reads = {"annotations": {"readOnlyHint": True}}
+    each: dict[str, dict[str, Any]] = {
+        "log": {"repo_path": {"type": "string"}},
+        "branch": {"repo_path": {"type": "string"}, "kind": {"enum": ["local", "remote"]}},
+        "show": {"repo_path": {"type": "string"}, "revision": {"type": "string"}},
+        "depth": {"depth": {"type": "integer", "default": 2}},
+        "count": {"path": {"type": "integer"}},
+    }
+    tools = [
+        {
+            "name": name,
+            "inputSchema": {"type": "object", "properties": given, "required": list(given)},
+            **reads,
+        }
+        for name, given in each.items()
+    ]
+    server = (sys.executable, str(LISTING), json.dumps(tools), f"--repository={tmp_path}")
+
+    done = coatcheck("demo", "--json", "--", *server)
+
+    folder = str(tmp_path)
+    assert [(call["tool"], call["arguments"]) for call in done.json["calls"]] == [
+        ("log", {"repo_path": folder}),
+        ("branch", {"repo_path": folder, "kind": "local"}),
+        ("depth", {"depth": 2}),
+    ]
+
+
+def test_lines_to_try_begin_with_what_only_reads_and_leave_out_what_destroys(
+    coatcheck: Run,
+) -> None:
+    needs: dict[str, Any] = {"type": "object", "properties": {"a": {}}, "required": ["a"]}
+    tools: list[dict[str, Any]] = [
+        {"name": "drop", "inputSchema": needs, "annotations": {"destructiveHint": True}},
+        {"name": "plain", "inputSchema": needs},
+        {"name": "look", "inputSchema": needs, "annotations": {"readOnlyHint": True}},
+    ]
+
+    done = coatcheck("demo", "--", sys.executable, str(LISTING), json.dumps(tools))
+
+    lines = [line for line in done.text.splitlines() if line.startswith("  coatcheck demo")]
+    assert done.code == 1
+    assert [line.split("'")[1] for line in lines] == ['look={"a": "…"}', 'plain={"a": "…"}']
 
 
 def test_a_tool_that_is_not_there_is_named_with_those_that_are(coatcheck: Run) -> None:

@@ -97,6 +97,30 @@ def test_doctor_looks_at_a_configuration_and_ends_with_three_where_one_fails(
     assert "s3cret" not in done.text
 
 
+@pytest.mark.parametrize("name", ["mcp.json", "mcp.coatcheck.json"])
+def test_doctor_looks_at_each_server_behind_a_proxy_that_was_put_into_a_host(
+    coatcheck: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("PLAIN", str(PLAIN))
+    servers: dict[str, Any] = {
+        "good": {"command": sys.executable, "args": ["${PLAIN}"]},
+        "keyed": {"command": sys.executable, "args": ["${input:key}"]},
+        "unset": {"command": sys.executable, "args": ["${NO_SUCH}"]},
+    }
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    coatcheck("proxy", "--wrap", str(tmp_path / "mcp.json"), "--yes")
+
+    done = coatcheck("doctor", "--config", str(tmp_path / name), "--json")
+
+    looks = {each["check"]: each for each in done.json["checks"]}
+    states = {look: looks[look]["state"] for look in looks if look.startswith("server ")}
+    assert done.code == 3
+    assert states == {"server good": "ok", "server keyed": "failed", "server unset": "failed"}
+    assert "asks for ${input:key}, which your host fills in" in looks["server keyed"]["told"]
+    assert "asks for ${NO_SUCH}" in looks["server unset"]["told"]
+    assert looks["server unset"]["remedy"]
+
+
 def test_doctor_looks_at_one_server_behind_two_dashes(coatcheck: Run) -> None:
     done = coatcheck("doctor", "--", sys.executable, str(PLAIN))
 

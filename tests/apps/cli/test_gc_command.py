@@ -116,7 +116,7 @@ def test_the_rest_is_told_beside_it_and_damage_by_pointer(
             (folder / "records" / damaged.id).write_bytes(b"damaged")
             orphan = folder / "payloads" / "00000000-0000-4000-8000-000000000005-00000000.txt"
             orphan.write_bytes(b"x")
-            old = time.time() - 3_601
+            old = time.time() - 86_401
             os.utime(orphan, (old, old))
 
             done = coatcheck("gc", "--older-than", "0s")

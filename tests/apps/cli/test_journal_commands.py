@@ -1,6 +1,7 @@
 """`coatcheck stats` and `coatcheck log`."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -142,6 +143,66 @@ def test_a_journal_that_is_not_there_is_wrong_usage(coatcheck: Run, tmp_path: Pa
 def test_stats_are_drawn_where_someone_looks(in_terminal: Run, journal: Path) -> None:
     done = in_terminal("stats", columns=120)
 
-    assert "Kept out" in done.text
+    headers = re.sub(r"\x1b\[[0-9;]*m", "", done.text).splitlines()[1].split()
+    assert (headers[:2], headers[-1]) == (["Tool", "Run"], "out")
     assert "rows" in done.text
     assert "█" in done.text
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 120, 200])
+def test_no_number_of_stats_is_cut_however_narrow_the_terminal_is(
+    in_terminal: Run, tmp_path: Path, columns: int
+) -> None:
+    file = tmp_path / "many.jsonl"
+    with Journal(file, clock=ManualClock(1_700_000_000)) as opened:
+        for tool in ("git_git_show_of_a_long_name", "x"):
+            facts = {"size_bytes": 5_123_456, "tokens": 17_028_000, "shown_tokens": 147_600}
+            opened.note(verb="tool", tool=tool, **facts)
+        opened.note(verb="read", tool="retrieve_context", shown_tokens=112_200)
+
+    done = in_terminal("stats", "--journal", str(file), columns=columns)
+
+    table = re.sub(r"\x1b\[[0-9;]*m", "", done.text).splitlines()
+    assert max(map(len, table)) <= columns
+    assert "…" not in " ".join(line[line.find(" ") :] for line in table)
+    assert sum("17,028,000" in line for line in table) == 2
+    assert sum("34,056,000" in line for line in table) == 1
+    assert sum("33,648,600" in line for line in table) == 1
+    assert any(" 112,200 " in line for line in table) == (columns > 60)
+
+
+def test_stats_draw_no_column_in_which_there_is_nothing(in_terminal: Run, tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl"
+    with Journal(file, clock=ManualClock(1_700_000_000)) as opened:
+        opened.note(verb="tool", tool="rows", tokens=9_000)
+
+    done = in_terminal("stats", "--journal", str(file), columns=200)
+
+    assert "Run" not in done.text
+    assert "Failed" not in done.text
+    assert "█" in done.text
+
+
+def test_log_is_drawn_where_someone_looks(in_terminal: Run, journal: Path) -> None:
+    done = in_terminal("log", columns=120)
+
+    assert "\t" not in done.text
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", done.text).splitlines()
+    assert lines[0] == "2023-11-14 22:13:20  rows  0 B  9,000 → 300 tokens  run r1"
+    assert lines[1] == f"  → {A}"
+    assert lines[3:5] == [f"  ← {A}#/items", f"  → {B}"]
+    assert "FAILED" in lines[5]
+    assert "[2J" not in done.text
+
+
+def test_log_tells_a_scope_that_is_not_the_default(coatcheck: Run, tmp_path: Path) -> None:
+    file = tmp_path / "scoped.jsonl"
+    with Journal(file, clock=ManualClock(1_700_000_000)) as opened:
+        opened.note(verb="tool", tool="rows", scope="local-1", pointers_out=(A,))
+        opened.note(verb="tool", tool="rows")
+
+    done = coatcheck("log", "--journal", str(file))
+
+    first, second = done.text.splitlines()
+    assert first.endswith(f"{A}\tscope local-1")
+    assert "scope" not in second

@@ -196,6 +196,7 @@ def test_a_server_of_a_configuration_gets_its_own_variables_and_no_others(
         (("--journal", "/none/at/all", "--", "x"), "The journal '/none/at/all' cannot be written"),
         (("--store", "nothing:at-all", "--no-journal", "--", "x"), "no store at 'nothing:at-all'"),
         (("--unwrap", "none.json"), "cannot be read"),
+        (("--name", "mine", "--", "x"), "--name goes with --wrap"),
     ],
 )
 def test_what_is_wrong_is_wrong_usage_with_a_remedy(
@@ -239,6 +240,57 @@ def test_wrapping_shows_the_difference_without_secrets_and_says_what_stays(
     entry = json.loads(host.read_text())["mcpServers"]["coatcheck"]
     assert entry["args"][-4:-2] == ["--scope", "me"]
     assert Path(entry["command"]).is_absolute()
+
+
+def test_after_wrapping_it_is_said_what_is_of_this_machine_and_to_restart_the_host(
+    coatcheck: Run, host: Path
+) -> None:
+    done = coatcheck("proxy", "--wrap", str(host), "--yes", "--name", "mine")
+
+    assert list(json.loads(host.read_text())["mcpServers"]) == ["mine", "far"]
+    assert "for .gitignore, as they may hold secrets: mcp.coatcheck.json mcp.json.be" in done.err
+    assert "mcp.json itself now names paths of this machine" in done.err
+    assert "now restart the host" in done.err
+
+
+def test_a_backup_that_unwrapping_leaves_is_told(coatcheck: Run, host: Path) -> None:
+    coatcheck("proxy", "--wrap", str(host), "--yes")
+    host.write_text(host.read_text().replace('"far"', '"b": {"command": "y"}, "far"'))
+    coatcheck("proxy", "--wrap", str(host), "--yes")
+
+    done = coatcheck("proxy", "--unwrap", str(host), "--yes")
+
+    assert f"may hold secrets: rm {host}.before-coatcheck" in done.err
+    assert Path(f"{host}.before-coatcheck").exists()
+
+
+def test_a_server_that_cannot_be_started_is_told_and_the_others_keep_their_names(
+    store: str, tmp_path: Path
+) -> None:
+    assert store
+    file = tmp_path / "mcp.json"
+    own = {"command": SERVER[0], "args": SERVER[1:]}
+    file.write_text(json.dumps({"mcpServers": {"own": own, "b": {"command": "${NO_SUCH}"}}}))
+
+    done = started(
+        "--no-journal", "--config", str(file),
+        messages=[call("own_echo", text="hi")],
+    )  # fmt: skip
+
+    assert done.code == 0
+    assert done.answers[1]["result"]["content"][0]["text"] == "hi"
+    assert "left out: " in done.said[0]
+    assert "the server 'b' asks for the variable NO_SUCH, which is not set" in done.said[0]
+
+
+def test_where_no_server_can_be_started_it_is_wrong_usage(coatcheck: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {"b": {"command": "${NO_SUCH}"}}}')
+
+    done = coatcheck("proxy", "--no-journal", "--config", str(file))
+
+    assert done.code == 2
+    assert "NO_SUCH" in done.err
 
 
 def test_without_an_answer_nothing_is_changed(coatcheck: Run, host: Path) -> None:
@@ -330,3 +382,21 @@ def test_calls_are_noted_without_their_arguments(store: str, tmp_path: Path) -> 
     (noted,) = read_journal(journal)
     assert (noted.tool, noted.verb, noted.is_error) == ("echo", "tool", False)
     assert "secret" not in journal.read_text()
+
+
+def test_calls_of_several_servers_are_noted_by_the_names_that_the_host_sees(
+    store: str, tmp_path: Path
+) -> None:
+    assert store
+    journal, file = tmp_path / "calls.jsonl", tmp_path / "mcp.json"
+    own = {"command": SERVER[0], "args": SERVER[1:]}
+    file.write_text(json.dumps({"mcpServers": {"a": own, "b": own}}))
+    unknown = "art:00000000-0000-4000-8000-00000000000a"
+    calls = [call("a_echo", text="1"), call("b_echo", text="2"), call("b_echo", text=unknown)]
+    for number, each in enumerate(calls, 1):
+        each["id"] = number
+
+    started("--journal", str(journal), "--config", str(file), messages=calls)
+
+    noted = sorted((each.tool, each.is_error) for each in read_journal(journal))
+    assert noted == [("a_echo", False), ("b_echo", False), ("b_echo", True)]

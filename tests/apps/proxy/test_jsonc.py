@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coatcheck.apps.proxy._jsonc import Node, parse_jsonc
+from coatcheck.apps.proxy._jsonc import Node, edited, parse_jsonc
 from coatcheck.errors import InvalidArgumentError
 
 VALUES = st.recursive(
@@ -51,6 +51,46 @@ def test_each_part_stands_where_it_is_said_to_stand(value: object) -> None:
         assert parse_jsonc(text[node.start : node.stop]).plain == node.plain
         waiting += node.members.values()
         waiting += node.content if isinstance(node.content, list) else []
+
+
+@given(
+    members=st.dictionaries(st.text(), VALUES, max_size=5),
+    blank=BLANKS,
+    trailing=st.booleans(),
+    chosen=st.lists(st.sampled_from(["keep", "remove", "replace"]), min_size=5, max_size=5),
+)
+def test_whatever_members_go_or_change_the_rest_is_the_same_object(
+    members: dict[str, object], blank: str, trailing: bool, chosen: list[str]
+) -> None:
+    text = spread(members, blank)
+    if not trailing and members:
+        text = (
+            text[: text.rindex(",")] + text[text.rindex(",") + 1 :] if blank != "/* , */" else text
+        )
+    fates = dict(zip(members, chosen, strict=False))
+    changes = {
+        key: f"{json.dumps(key)}: 0" if fate == "replace" else ""
+        for key, fate in fates.items()
+        if fate != "keep"
+    }
+
+    new = edited(text, parse_jsonc(text), changes)
+
+    assert parse_jsonc(new).plain == {
+        key: value if fates[key] == "keep" else 0
+        for key, value in members.items()
+        if fates[key] != "remove"
+    }
+
+
+@pytest.mark.parametrize("gone", ["a", "b", "c"])
+def test_json_without_trailing_commas_gets_none(gone: str) -> None:
+    text = '{\n  "a": 1,\n  "b": 2,\n  "c": 3\n}'
+
+    new = edited(text, parse_jsonc(text), {gone: ""})
+
+    assert list(json.loads(new)) == [key for key in "abc" if key != gone]
+    assert new.count("\n") == text.count("\n") - 1
 
 
 def test_a_member_begins_at_its_key() -> None:

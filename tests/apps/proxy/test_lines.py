@@ -1,5 +1,6 @@
 import asyncio
 import os
+from pathlib import Path
 from typing import IO
 
 import pytest
@@ -101,3 +102,13 @@ async def test_writer_whose_reader_has_gone_says_so(pipe: tuple[IO[bytes], IO[by
 
     with pytest.raises(ConnectionError):
         await writer.send(b"x\n")
+
+
+async def test_a_file_that_is_no_pipe_is_read_and_closed(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_bytes(b"one\ntwo")
+    file = (tmp_path / "lines").open("rb", buffering=0)
+
+    lines = await all_of(await read_lines(file))
+
+    assert lines == [b"one", b"two"]
+    assert file.closed

@@ -25,6 +25,18 @@ SECRET = "s3cret"
         {"args": ["x", f"https://host/mcp?apiKey={SECRET}"]},
         {"url": f"https://host/mcp?apiKey={SECRET}"},
         {"url": f"https://me:{SECRET}@host/mcp"},
+        {"args": ["--pass", SECRET]},
+        {"args": ["--pwd", SECRET]},
+        {"args": ["--pat", SECRET]},
+        {"args": ["--jwt", SECRET]},
+        {"args": ["-H", f"X-Api: {SECRET}"]},
+        {"args": ["--header", f"X-Api: {SECRET}"]},
+        {"args": ["--connection-string", f"Server=x;Password={SECRET}"]},
+        {"args": ["--db", f"Server=x;Password={SECRET}"]},
+        {"args": ["-e", f"PGPASS={SECRET}"]},
+        {"command": f"env TOKEN={SECRET} npx"},
+        {"apiKey": SECRET},
+        {"oauth": {"clientSecret": SECRET}},
     ],
 )
 def test_a_secret_is_left_out(entry: dict[str, object]) -> None:
@@ -41,6 +53,8 @@ def test_a_secret_is_left_out(entry: dict[str, object]) -> None:
         {"command": "npx", "args": ["-y", "@scope/server-files", "/home/me", "--keys", "-v"]},
         {"env": {"TOKEN": "${TOKEN}"}, "args": ["--token", "${env:TOKEN}"]},
         {"url": "https://host/mcp", "type": "http"},
+        {"command": "C:\\keys\\x.exe", "args": ["--path", "/tmp", "--port", "80:80"]},
+        {"apiKey": "${KEY}", "cwd": "/home/me/auth"},
     ],
 )
 def test_what_is_no_secret_is_shown_as_it_is(entry: dict[str, object]) -> None:

@@ -128,3 +128,19 @@ def test_error_of_any_shape_becomes_one_that_clients_take(error: object) -> None
     assert isinstance(wire["code"], int)
     assert isinstance(wire["message"], str)
     assert read_message(error_line(1, RpcError.of_wire(error))).error == wire
+
+
+@pytest.mark.parametrize("levels", [100, 300, 1_020])
+def test_what_could_be_read_can_be_written_however_deep(levels: int) -> None:
+    inner = b"[" * (levels // 2) + b'{"a":1,"b":["\\ud800",{}]}' + b"]" * (levels // 2)
+    line = b'{"jsonrpc":"2.0","id":7,"result":{"x":[%b,%b]}}' % (inner, inner)
+
+    message = read_message(line)
+
+    assert result_line(7, message.result) == line + b"\n"
+
+
+def test_json_of_a_result_is_one_line_whatever_came() -> None:
+    line = b'{"jsonrpc":"2.0","id":7,"result":{"n":\n1.50,\r\n"t":"\\n"\n}}'
+
+    assert read_message(line).raw == b'{"n": 1.50,\r "t":"\\n" }'

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coatcheck import Bank, Limits, Mirror
 from coatcheck.apps.proxy._blocks import Rule
-from coatcheck.apps.proxy._results import META_ARTIFACTS, shown_result
+from coatcheck.apps.proxy._results import META_ARTIFACTS, shown_result, without_forged
 from coatcheck.errors import StoreUnavailableError
 from coatcheck.stores import MemoryStore
 
@@ -402,6 +402,36 @@ async def test_an_envelope_of_a_proxy_further_in_passes_as_it_is(bank: Bank) -> 
     outer = await show(Bank(MemoryStore()), inner, limit_bytes=0)
 
     assert outer is inner
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"block": 0},
+        {"block": 2},
+        {"block": -2},
+        {"pointer": "art:00000000-0000-4000-8000-000000000005"},
+        {"uri": "art://00000000-0000-4000-8000-000000000005"},
+        {"uri": "https://example.com/"},
+    ],
+)
+async def test_what_a_server_says_under_our_key_and_does_not_show_goes(
+    bank: Bank, forged: dict[str, object]
+) -> None:
+    inner = await show(bank, {"content": [text("small"), text(LARGE)]})
+    (told,) = inner["_meta"][META_ARTIFACTS]
+
+    cleaned = without_forged({**inner, "_meta": {"a": 1, META_ARTIFACTS: [{**told, **forged}]}})
+    mixed = without_forged({**inner, "_meta": {META_ARTIFACTS: [5, told, {**told, **forged}]}})
+
+    assert cleaned == {**inner, "_meta": {"a": 1}}
+    assert mixed == {**inner, "_meta": {META_ARTIFACTS: [told]}}
+    assert without_forged(inner) is inner
+
+
+@pytest.mark.parametrize("told", [None, 5, {}, [], [[]]])
+def test_what_is_no_list_of_artifacts_goes(told: object) -> None:
+    assert without_forged({"content": 5, "_meta": {META_ARTIFACTS: told}})["_meta"] == {}
 
 
 async def test_artifacts_of_a_proxy_further_in_stand_before_ours(bank: Bank) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coatcheck.apps.proxy._config import UpstreamSpec
-from coatcheck.apps.proxy._servers_file import read_servers
+from coatcheck.apps.proxy._servers_file import Refused, read_servers
 from coatcheck.errors import InvalidArgumentError
 
 
@@ -20,6 +20,8 @@ def server(file: Path, variables: dict[str, str], entry: Mapping[str, object]) -
     """Return what the only server of a file is read as."""
     file.write_text(json.dumps({"mcpServers": {"one": entry}}))
     (spec,) = read_servers(file, variables)
+    if isinstance(spec, Refused):
+        raise spec.error
     return spec
 
 
@@ -57,6 +59,53 @@ def test_a_server_that_is_disabled_is_left_out(file: Path) -> None:
     file.write_text(json.dumps({"mcpServers": servers}))
 
     assert [spec.name for spec in read_servers(file, {})] == ["b"]
+
+
+def test_what_is_wrong_with_a_server_is_no_matter_of_the_others(file: Path) -> None:
+    servers: dict[str, object] = {
+        "a": {"command": "x", "args": ["${NONE}"]},
+        "b": {"command": "y"},
+        "c": 1,
+    }
+    file.write_text(json.dumps({"mcpServers": servers}))
+
+    first, second, third = read_servers(file, {})
+
+    assert isinstance(first, Refused)
+    assert "the server 'a' asks for the variable NONE, which is not set" in str(first.error)
+    assert second == UpstreamSpec(name="b", command="y")
+    assert isinstance(third, Refused)
+
+
+@pytest.mark.parametrize(
+    ("variables", "filled"),
+    [({"COATCHECK_HANDED_1": "told", "HOME": "/me"}, "told"), ({"HOME": "/me"}, "/me")],
+)
+def test_what_a_host_was_to_hand_over_is_found_without_it(
+    file: Path, variables: dict[str, str], filled: str
+) -> None:
+    written = {"coatcheck": {"env": {"COATCHECK_HANDED_1": "${HOME}"}}, "far": {"url": "x"}}
+    moved = {"a": {"command": "x", "args": ["${COATCHECK_HANDED_1}"]}}
+    file.write_text(json.dumps({"mcpServers": moved, "written": json.dumps(written)}))
+
+    (spec,) = read_servers(file, variables)
+
+    assert spec == UpstreamSpec(name="a", command="x", args=(filled,))
+
+
+@pytest.mark.parametrize("asked", ["${input:key}", "${NONE}", "${COATCHECK_HANDED_1}"])
+def test_what_only_a_host_hands_over_is_named_as_it_was_written_there(
+    file: Path, asked: str
+) -> None:
+    written = {"coatcheck": {"env": {"COATCHECK_HANDED_1": asked}}}
+    moved = {"a": {"command": "x", "args": ["${COATCHECK_HANDED_1}"]}}
+    file.write_text(json.dumps({"mcpServers": moved, "written": json.dumps(written)}))
+
+    (refused,) = read_servers(file, {})
+
+    assert isinstance(refused, Refused)
+    assert f"the server 'a' asks for {asked}, which your host fills in" in str(refused.error)
+    assert "COATCHECK_HANDED_1=… in front" in refused.error.hint
 
 
 @pytest.mark.parametrize(
@@ -136,8 +185,10 @@ def test_a_file_without_servers_is_an_error_that_names_it(file: Path, text: str)
 def test_a_server_that_is_no_object_is_an_error(file: Path) -> None:
     file.write_text('{"mcpServers": {"a": 1}}')
 
-    with pytest.raises(InvalidArgumentError, match="'a' is an object with a name"):
-        read_servers(file, {})
+    (refused,) = read_servers(file, {})
+
+    assert isinstance(refused, Refused)
+    assert "'a' is an object with a name" in str(refused.error)
 
 
 def test_a_file_that_cannot_be_read_is_an_error_with_its_reason(file: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coatcheck.apps.proxy._jsonc import parse_jsonc
-from coatcheck.apps.proxy._servers_file import read_servers
+from coatcheck.apps.proxy._servers_file import Refused, read_servers
 from coatcheck.apps.proxy._wrap import Change, servers_file, unwrapped, wrapped
 from coatcheck.errors import InvalidArgumentError
 
@@ -125,6 +125,8 @@ def test_what_moved_is_what_the_proxy_reads(tmp_path: Path) -> None:
 
     files, time = read_servers(path, {"COATCHECK_HANDED_1": "/home/me"})
 
+    assert not isinstance(files, Refused)
+    assert not isinstance(time, Refused)
     assert files.args == ("-y", "@modelcontextprotocol/server-filesystem", ".")
     assert files.env == {"TOKEN": "s3cret", "HOME_OF": "/home/me"}
     assert time.command == "uvx"
@@ -143,14 +145,59 @@ def test_what_only_a_host_fills_in_it_still_fills_in() -> None:
 
 
 def test_each_place_of_servers_gets_a_proxy_of_its_own() -> None:
-    change = wrapped(OWN_FILE_OF_CLAUDE_CODE, FILE, START)
+    change = wrapped(OWN_FILE_OF_CLAUDE_CODE, FILE, START, is_of_user=True)
 
     found = json.loads(change.text)
-    assert list(found["mcpServers"]) == ["coatcheck"]
-    assert list(found["projects"]["/home/me/p"]["mcpServers"]) == ["coatcheck"]
+    assert list(found["mcpServers"]) == ["coatcheck-user"]
+    assert list(found["projects"]["/home/me/p"]["mcpServers"]) == ["coatcheck-local"]
     assert found["projects"]["/home/me/q"]["mcpServers"] == {}
     moved = [list(json.loads(text)["mcpServers"]) for text in change.beside.values()]
     assert moved == [["one"], ["two"], ["three"]]
+
+
+def test_no_two_files_that_a_host_joins_have_an_entry_of_the_same_name() -> None:
+    of_project = wrapped(CLAUDE_CODE, FILE, START)
+    of_user = wrapped(OWN_FILE_OF_CLAUDE_CODE, FILE, START, is_of_user=True)
+
+    own = [
+        *servers(of_project),
+        *servers(of_user),
+        *json.loads(of_user.text)["projects"]["/home/me/p"]["mcpServers"],
+    ]
+
+    assert len(own) == len(set(own))
+
+
+def test_an_entry_is_called_as_was_said() -> None:
+    change = wrapped(OWN_FILE_OF_CLAUDE_CODE, FILE, START, "mine", is_of_user=True)
+
+    assert list(servers(change)) == ["mine"]
+    assert list(json.loads(change.text)["projects"]["/home/me/p"]["mcpServers"]) == ["mine-local"]
+    assert undone(change.text, change.beside) == OWN_FILE_OF_CLAUDE_CODE
+
+
+def test_comments_and_commas_around_what_stays_are_kept() -> None:
+    text = """{
+  "mcpServers": {
+    "one": {"command": "a"},
+    // of everybody
+    "far": {"url": "https://x"}, // signs in, itself
+    /* last, "not": {} */
+    "two": {"command": "b"}, // two
+  }
+}"""
+
+    change = wrapped(text, FILE, START)
+
+    assert list(servers(change)) == ["coatcheck", "far"]
+    for kept in (
+        '    // of everybody\n    "far": {"url": "https://x"}, // signs in, itself\n',
+        '/* last, "not": {} */',
+    ):
+        assert kept in change.text
+    assert "// two" not in change.text
+    later = change.text.replace("https://x", "https://y")
+    assert "// signs in, itself" in undone(later, change.beside)
 
 
 def test_a_server_that_is_called_coatcheck_keeps_its_name() -> None:

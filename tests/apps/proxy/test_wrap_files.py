@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from coatcheck.apps.proxy._jsonc import parse_jsonc
 from coatcheck.apps.proxy._wrap_files import plan_unwrap, plan_wrap
 from coatcheck.errors import InvalidArgumentError
 
@@ -80,6 +81,45 @@ def test_a_server_that_came_since_moves_behind_the_proxy_too(file: Path) -> None
 
     assert plan.moved == ("b", "a")
     assert "y" in (file.parent / "mcp.coatcheck.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (".claude.json", "coatcheck-user"),
+        (".cursor/mcp.json", "coatcheck-user"),
+        (".config/Code/User/mcp.json", "coatcheck-user"),
+        ("Library/Application Support/Claude/claude_desktop_config.json", "coatcheck-user"),
+        (".mcp.json", "coatcheck"),
+        ("work/p/.mcp.json", "coatcheck"),
+        ("work/p/.cursor/mcp.json", "coatcheck"),
+        ("work/p/.vscode/mcp.json", "coatcheck"),
+    ],
+)
+def test_a_file_of_the_user_has_another_entry_than_one_of_a_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, name: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file = tmp_path / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(TEXT)
+
+    plan_wrap(file, START).carry_out()
+
+    assert list(parse_jsonc(file.read_text()).members["mcpServers"].members) == [name]
+
+
+def test_an_older_backup_that_stays_after_unwrapping_is_told(file: Path) -> None:
+    plan_wrap(file, START).carry_out()
+    added = file.read_text().replace('"mcpServers": {', '"mcpServers": {"b": {"command": "y"},')
+    file.write_text(added)
+    plan_wrap(file, START).carry_out()
+
+    plan = plan_unwrap(file)
+    plan.carry_out()
+
+    assert [path.name for path in plan.left] == ["mcp.json.before-coatcheck"]
+    assert set(contents(file.parent)) == {"mcp.json", "mcp.json.before-coatcheck"}
 
 
 def test_a_backup_is_never_overwritten(file: Path) -> None:

@@ -1,6 +1,7 @@
 """The program: its options, how it opens a bank, and how errors become exit codes."""
 
 import os
+import shlex
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,9 +21,11 @@ from ...errors import (
     UnknownPointerError,
     shown,
 )
+from ...records import is_pointer
 from ...tools import Failure, as_failure
 from .._environment import named_store
-from ._out import harmless, note, one_line
+from .._printable import harmless, one_line
+from ._out import note
 
 NOT_FOUND = 1
 USAGE = 2
@@ -150,8 +153,7 @@ def opened(
                 raise NoStoreError(address)
             yield bank
         except UnknownPointerError as error:
-            nearest = f"Nearest here: {', '.join(error.nearest)}. " if error.nearest else ""
-            error.hint = f"{nearest}{LIST_HINT}"
+            error.hint = _hint_of_unknown(bank, address, scope, error)
             raise
         except BinaryPayloadError as error:
             error.hint = "`coatcheck read --unit bytes` reads it."
@@ -159,6 +161,23 @@ def opened(
         except StoreError as error:
             error.hint = f"The store is {without_secrets(address)}; --store names another."
             raise
+
+
+def _hint_of_unknown(
+    bank: BlockingBank, address: str, scope: str, error: UnknownPointerError
+) -> str:
+    """Return what to do where a scope does not know a pointer, an id or a name."""
+    from ._scopes import told_of_names
+
+    name, mark, selector = error.pointer.partition("#")
+    if mark and not is_pointer(error.pointer):
+        named = bank.find(name)
+        if named is not None:
+            whole = shlex.quote(f"{named.pointer}#{selector}")
+            return f"A name takes no selector, its pointer does: {one_line(whole)}"
+    nearest = f"Nearest here: {', '.join(error.nearest)}. " if error.nearest else ""
+    others = told_of_names(address, scope)
+    return f"{nearest}{LIST_HINT}" + (f" {others}" if others else "")
 
 
 def default_store() -> str:

@@ -13,15 +13,25 @@ from ...bank import BlockingBank
 from ...errors import InvalidArgumentError, UnknownPointerError, shown
 from ...records import Artifact, Page
 from ...tools import as_failure
-from ._app import LIST_HINT, NOT_FOUND, Json, PointerText, Scope, Store, app, opened, report
+from .._printable import one_line, printable
+from ._app import (
+    LIST_HINT,
+    NOT_FOUND,
+    Json,
+    PointerText,
+    Scope,
+    Store,
+    app,
+    default_store,
+    opened,
+    report,
+)
 from ._input import STDIN, WatchedEncoding, read_input, type_of
 from ._lines import kept_line, listed_line, matches_line, page_line
 from ._out import (
     draw,
     is_terminal,
     note,
-    one_line,
-    printable,
     terminal_width,
     write,
     write_json,
@@ -85,6 +95,7 @@ def list_(
     """List artifacts, newest first: a table, or in a pipe one line each, apart by tabs."""
     with opened(store, scope) as bank:
         found = list(islice(bank.list(kind), limit + 1))
+        elsewhere = "" if found else _elsewhere(bank, store, scope)
     artifacts = found[:limit]
     if as_json:
         write_json([artifact_wire(artifact) for artifact in artifacts])
@@ -96,7 +107,7 @@ def list_(
 
         draw(listing(artifacts, width=terminal_width()))
     if not artifacts:
-        note("nothing is banked here")
+        note("nothing is banked here" + (f"; {elsewhere}" if elsewhere else ""))
     elif len(found) > limit:
         note(f"the newest {limit:,}; --limit shows more")
 
@@ -253,6 +264,12 @@ def _found(bank: BlockingBank, pointer: str) -> Artifact:
     while (artifact := bank.find(pointer)) is None:
         bank.read(pointer, unit="bytes", limit=1)
     return artifact
+
+
+def _elsewhere(bank: BlockingBank, store: str | None, scope: str) -> str:
+    from ._scopes import told_of_others
+
+    return told_of_others(bank, default_store() if store is None else store, scope)
 
 
 def _line_window(lines: str) -> tuple[int, int, str]:

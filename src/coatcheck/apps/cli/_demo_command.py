@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import InvalidArgumentError, shown
+from .._printable import printable
 from ._app import BeforeCommand, Json, Scope, app, opened
 from ._input import is_text, read_input
-from ._out import draw, printable, write, write_json
+from ._out import draw, write, write_json
 
 if TYPE_CHECKING:
     from ._demo._server import Served
@@ -58,7 +59,8 @@ def demo(
 
     The model is a script that acts only on what it was shown: no key, no network. Its tools are
     an MCP server behind the proxy. `coatcheck demo -- CMD …` puts the proxy before a server of
-    yours, and calls its tools that only read and need no arguments, or those of --call.
+    yours, and calls its tools that only read and need no arguments but a folder that CMD names,
+    or those of --call; where there are none it ends with 1.
     """
     if find_spec("mcp") is None:
         raise InvalidArgumentError("The demo needs an extra.", "pip install 'coatcheck[proxy]'")

@@ -9,12 +9,14 @@ import typer
 
 from ...bank import folder_at, store_at, without_secrets
 from ...errors import InvalidArgumentError
+from .._printable import one_line
 from ._app import STORE_FAILED, BeforeCommand, Json, Store, app, default_store
-from ._out import draw, is_terminal, one_line, write, write_json
-from ._servers import needs_extra, spec_of_command, specs_of
+from ._out import draw, is_terminal, write, write_json
+from ._servers import behind_proxies, needs_extra, spec_of_command
 
 if TYPE_CHECKING:
     from ..proxy._config import UpstreamSpec
+    from ..proxy._servers_file import Refused
     from ._doctor import Finding
 
 _SIGNS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "bold red")}
@@ -42,7 +44,9 @@ def doctor(
     command = BeforeCommand.of(context)
     if command and config is not None:
         raise InvalidArgumentError("--config and -- CMD exclude each other.")
-    specs = spec_of_command(command) if command else () if config is None else specs_of(config)
+    specs: Sequence[UpstreamSpec | Refused] = ()
+    if command or config is not None:
+        specs = spec_of_command(command) if command else behind_proxies(config or Path())
     findings = asyncio.run(_look(address, specs))
     is_well = all(finding.state != "failed" for finding in findings)
     if as_json:
@@ -67,7 +71,7 @@ def doctor(
         raise typer.Exit(STORE_FAILED)
 
 
-async def _look(address: str, specs: "Sequence[UpstreamSpec]") -> "list[Finding]":
+async def _look(address: str, specs: "Sequence[UpstreamSpec | Refused]") -> "list[Finding]":
     store = await _look_at_store(address)
     if not specs:
         return store

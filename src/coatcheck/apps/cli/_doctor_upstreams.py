@@ -14,6 +14,7 @@ from ..proxy._config import UpstreamSpec
 from ..proxy._eras import MODERN_VERSIONS, Opening
 from ..proxy._messages import METHOD_NOT_FOUND, Json, RpcError
 from ..proxy._process import ProcessChannel
+from ..proxy._servers_file import Refused
 from ..proxy._upstream import Facts, Known, Upstream
 from ._doctor import Finding
 
@@ -34,12 +35,13 @@ _REMEDY = "Start it by hand and look at what it says; its arguments and variable
 
 
 async def examine_upstreams(
-    specs: Sequence[UpstreamSpec], *, longest_seconds: float = _LONGEST_SECONDS
+    specs: Sequence[UpstreamSpec | Refused], *, longest_seconds: float = _LONGEST_SECONDS
 ) -> list[Finding]:
     """Start each server, list its tools, and end it again.
 
     Args:
-        specs: The servers, which are looked at side by side.
+        specs: The servers, which are looked at side by side; of those that cannot be started as
+            they are written down it is told why.
         longest_seconds: How long one may take.
     """
     return await asyncio.gather(*(_examined(spec, longest_seconds) for spec in specs))
@@ -59,7 +61,9 @@ class _Deaf:
         pass
 
 
-async def _examined(spec: UpstreamSpec, longest_seconds: float) -> Finding:
+async def _examined(spec: UpstreamSpec | Refused, longest_seconds: float) -> Finding:
+    if isinstance(spec, Refused):
+        return Finding(_check(spec), "failed", str(spec.error).rstrip("."), spec.error.hint)
     said: deque[str] = deque(maxlen=3)
     opening = Opening(
         era="modern",
@@ -140,5 +144,5 @@ def _failed(spec: UpstreamSpec, reason: str, said: deque[str]) -> Finding:
     return Finding(_check(spec), "failed", f"{told}; it said: {last}" if last else told, remedy)
 
 
-def _check(spec: UpstreamSpec) -> str:
+def _check(spec: UpstreamSpec | Refused) -> str:
     return f"server {spec.name}"

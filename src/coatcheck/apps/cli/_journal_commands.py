@@ -16,9 +16,10 @@ from ...bank import TOOL, Call, parse_call, read_journal
 from ...bank.savings import Savings, lineage, savings, total
 from ...errors import InvalidArgumentError, shown
 from ...records import is_pointer
+from .._printable import one_line
 from ._app import Json, app
 from ._lines import human_size
-from ._out import draw, is_terminal, note, one_line, write, write_json
+from ._out import draw, is_terminal, note, terminal_width, write, write_json
 
 _PAUSE_SECONDS = 0.2
 _BELOW_ZERO = (
@@ -52,7 +53,7 @@ def stats(*, journal: JournalFile = None, run: Run = None, as_json: Json = False
     else:
         from ._show_journal import savings_table
 
-        draw(savings_table(each, whole))
+        draw(savings_table(each, whole, width=terminal_width()))
     note(
         f"{whole.calls:,} calls, {whole.banked:,} of them banked; about "
         f"{whole.kept_out_tokens:,} tokens kept out, each text counted once"
@@ -73,7 +74,10 @@ def log(
     follow: Annotated[bool, typer.Option("--follow", help="Go on as calls come.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the newest calls; of one pointer where it came from, and where it went."""
+    """Show the newest calls; of one pointer where it came from, and where it went.
+
+    A scope that is not `default` is told: ls, show and read take it as --scope.
+    """
     if pointer is not None and not is_pointer(pointer):
         raise InvalidArgumentError(
             f"{shown(pointer)} is no pointer", "`coatcheck ls` lists pointers."
@@ -151,21 +155,31 @@ def _show(call: Call, *, as_json: bool) -> None:
     if as_json:
         write_json(asdict(call))
         return
-    write(_call_line(call))
+    if is_terminal():
+        from ._show_journal import call_text
+
+        draw(call_text(call, _what(call)))
+    else:
+        write(_call_line(call))
+
+
+def _what(call: Call) -> str:
+    what = call.tool or "-"
+    return (what if call.verb == TOOL else f"{what} {call.verb}") + " FAILED" * call.is_error
 
 
 def _call_line(call: Call) -> str:
     at = datetime.fromtimestamp(call.at_ns / 1_000_000_000, UTC).isoformat(timespec="seconds")
-    what = one_line(call.tool or "-") if call.verb == TOOL else f"{call.tool} {call.verb}"
     given = " ".join(call.pointers_in)
     banked = " ".join(call.pointers_out)
     fields = [
         at,
         one_line(call.run or "-"),
-        what + (" FAILED" if call.is_error else ""),
+        _what(call),
         human_size(call.size_bytes),
         f"{call.tokens:,} → {call.shown_tokens:,} tokens",
         f"{given} → {banked}" if given or banked else "",
+        "" if call.scope == "default" else f"scope {call.scope}",
     ]
     return "\t".join(map(one_line, fields)).rstrip() + "\n"
 

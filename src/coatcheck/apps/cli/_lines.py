@@ -1,7 +1,7 @@
 """Records as single lines, for a pipe or for standard error; without anything that draws."""
 
 from ...records import Answer, Artifact, Matches, Page
-from ._out import one_line, printable
+from .._printable import one_line, printable
 
 _UNITS = {"chars": "characters", "lines": "lines", "rows": "rows", "bytes": "bytes"}
 _LANGUAGES = {"sql": "SQL", "jsonpath": "JSONPath", "jmespath": "JMESPath"}
@@ -41,7 +41,8 @@ def kept_line(artifact: Artifact) -> str:
     line = f"{size}, {artifact.content_type}"
     if artifact.glimpse is None:
         return line
-    first, _, _ = printable(str(artifact.glimpse)).partition("\n")
+    # Between backticks a model is shown an escaped one; no reader here takes it for the end.
+    first, _, _ = printable(str(artifact.glimpse)).replace(r"\x60", "`").partition("\n")
     return f"{line}: {first}"
 
 

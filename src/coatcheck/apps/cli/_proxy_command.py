@@ -3,7 +3,7 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,14 +13,16 @@ import typer
 from ...bank import read_journal, without_secrets
 from ...bank.savings import savings, total
 from ...errors import InvalidArgumentError, shown
+from .._printable import one_line
 from ._app import Store, app, default_store
 from ._lines import human_size
-from ._out import note, one_line
+from ._out import note
 from ._servers import needs_extra, spec_of_command, specs_of
 from ._wrap_host import unwrap_host, wrap_host
 
 if TYPE_CHECKING:
     from ..proxy._config import HttpFront, ProxyConfig, UpstreamSpec
+    from ..proxy._servers_file import Refused
     from ..proxy._settings import Settings
 
 _INTERRUPTED = 130
@@ -64,6 +66,14 @@ _Wrap = Annotated[
 _Unwrap = Annotated[
     Path | None, typer.Option("--unwrap", metavar="FILE", help="Undo what --wrap did to it.")
 ]
+_EntryName = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        help="With --wrap: how the host calls the proxy.",
+        show_default="coatcheck, or coatcheck-user in a file of yours",
+    ),
+]
 
 
 @app.command(
@@ -89,6 +99,7 @@ def proxy(
     ] = False,
     wrap: _Wrap = None,
     unwrap: _Unwrap = None,
+    name: _EntryName = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a file changes.")] = False,
 ) -> None:
     """Stand before MCP servers: large results become pointers, and pointers arguments.
@@ -101,6 +112,8 @@ def proxy(
             "It takes one of: -- CMD …, --config FILE, --wrap FILE, --unwrap FILE.",
             "coatcheck proxy -- npx -y some-server",
         )
+    if name is not None and wrap is None:
+        raise InvalidArgumentError("--name goes with --wrap.", "Leave it out.")
     if unwrap is not None:
         unwrap_host(unwrap, yes=yes)
         return
@@ -115,16 +128,36 @@ def proxy(
             "--journal": _given(context, "journal"),
         }
         flags = {"--no-journal": no_journal, "--dry-run": dry_run}
-        wrap_host(wrap, kept, [flag for flag, is_set in flags.items() if is_set], yes=yes)
+        given = [flag for flag, is_set in flags.items() if is_set]
+        wrap_host(wrap, kept, given, name=name, yes=yes)
         return
+    each = spec_of_command(command) if command else specs_of(config or Path())
     _serve(
-        spec_of_command(command) if command else specs_of(config or Path()),
+        _startable(each),
         of_user,
+        # That one of several cannot be started gives the tools of the others no other names.
+        prefixed=len(each) > 1,
         store=default_store() if store is None else store,
         scope=scope,
         http=http,
         journal=None if no_journal or dry_run else _journal_file(journal),
     )
+
+
+def _startable(each: "Sequence[UpstreamSpec | Refused]") -> "tuple[UpstreamSpec, ...]":
+    """Return the servers that can be started, and tell of the others.
+
+    Raises:
+        InvalidArgumentError: None of them can.
+    """
+    from ..proxy._servers_file import Refused
+
+    refused = [one.error for one in each if isinstance(one, Refused)]
+    if len(refused) == len(each):
+        raise refused[0]
+    for error in refused:
+        note(f"coatcheck proxy: left out: {error} {error.hint}")
+    return tuple(one for one in each if not isinstance(one, Refused))
 
 
 def _given(context: typer.Context, parameter: str) -> str | None:
@@ -139,6 +172,7 @@ def _serve(
     upstreams: "tuple[UpstreamSpec, ...]",
     settings: "Settings",
     *,
+    prefixed: bool,
     store: str,
     scope: str | None,
     http: str | None,
@@ -148,7 +182,7 @@ def _serve(
 
     config = ProxyConfig(
         upstreams=upstreams,
-        prefixed=len(upstreams) > 1,
+        prefixed=prefixed,
         store=store,
         settings=settings,
         scope=scope,

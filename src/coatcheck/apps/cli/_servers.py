@@ -9,6 +9,7 @@ from ...errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from ..proxy._config import UpstreamSpec
+    from ..proxy._servers_file import Refused
 
 _NEEDED = ("mcp", "jsonschema_rs")
 
@@ -33,17 +34,32 @@ def spec_of_command(command: list[str]) -> "tuple[UpstreamSpec, ...]":
     return (UpstreamSpec(name=Path(first).name, command=first, args=tuple(others)),)
 
 
-def specs_of(config: Path) -> "tuple[UpstreamSpec, ...]":
+def specs_of(config: Path) -> "tuple[UpstreamSpec | Refused, ...]":
     """Return the servers of a configuration, filled in from the environment.
 
     Raises:
-        InvalidArgumentError: It is none, or one of its servers is wrong.
+        InvalidArgumentError: It is none.
     """
-    from ..proxy._servers_file import read_servers
-    from ..proxy._wrap import HANDED
+    from ..proxy._servers_file import HANDED, read_servers
 
     specs = read_servers(config, os.environ)
     # They hold secrets of single servers, and each server inherits what is left here.
     for name in [name for name in os.environ if name.startswith(HANDED)]:
         del os.environ[name]
     return specs
+
+
+def behind_proxies(config: Path) -> "tuple[UpstreamSpec | Refused, ...]":
+    """Return the servers of a configuration; where a proxy was put into it, those behind that.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    from ..proxy._servers_file import servers_of_file
+    from ..proxy._wrap import servers_file
+
+    entries = servers_of_file(config)
+    files = {name: servers_file(entry) for name, entry in entries.items()}
+    behind = [each for file in files.values() if file for each in specs_of(file)]
+    own = (spec for spec in specs_of(config) if files.get(spec.name) is None)
+    return (*own, *behind)

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ...records import Artifact, Match
+from .._printable import one_line, printable
 from ._lines import human_size
-from ._out import one_line, printable
 from ._show_glimpse import drawn_glimpse
 
 _POINTER_WIDTH = 40

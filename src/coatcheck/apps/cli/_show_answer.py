@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...content import dumps
-from ._out import one_line, printable
+from .._printable import one_line, printable
 
 _MOST_COLUMNS = 12
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...records import Glimpse
-from ._out import one_line, printable
+from .._printable import one_line, printable
 
 _BAR_WIDTH = 8
 _BLOCKS = " ▏▎▍▌▋▊▉█"

@@ -1,5 +1,6 @@
 """Wraps the configuration of a host: shows what changes, asks, and says what was done."""
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,14 +9,20 @@ from typing import TYPE_CHECKING
 import typer
 
 from ...errors import InvalidArgumentError
-from ._out import note, one_line, write
+from .._printable import one_line
+from ._out import note, write
 
 if TYPE_CHECKING:
     from ..proxy._wrap_files import Plan
 
 
 def wrap_host(
-    file: Path, kept: Mapping[str, str | None], flags: Sequence[str], *, yes: bool
+    file: Path,
+    kept: Mapping[str, str | None],
+    flags: Sequence[str],
+    *,
+    name: str | None,
+    yes: bool,
 ) -> None:
     """Put one proxy in place of the stdio servers of a host's configuration.
 
@@ -23,6 +30,7 @@ def wrap_host(
         file: The configuration.
         kept: Options, with values, that the host is to start the proxy with.
         flags: Options without.
+        name: Of the entry; None is one by whose file it is.
         yes: Whether not to ask.
 
     Raises:
@@ -32,9 +40,9 @@ def wrap_host(
     from ..proxy._wrap_files import plan_wrap
 
     options = [word for option, value in kept.items() if value for word in (option, value)]
-    plan = plan_wrap(file, [*_program(), "proxy", *options, *flags])
-    for name, why in plan.stayed:
-        note(f"{one_line(name)} stays where it is: {why}")
+    plan = plan_wrap(file, [*_program(), "proxy", *options, *flags], name)
+    for server, why in plan.stayed:
+        note(f"{one_line(server)} stays where it is: {why}")
     if not plan.moved:
         raise InvalidArgumentError(
             f"{file} has no server that speaks over stdio.", "There is nothing to put behind it."
@@ -47,7 +55,10 @@ def wrap_host(
     note(f"behind the proxy: {one_line(', '.join(plan.moved))}")
     if plan.backup is not None:
         note(f"what was there before: {plan.backup}")
-    note(f"undo it: coatcheck proxy --unwrap {file}")
+    secret = [path.name for path in (*plan.beside, plan.backup) if path is not None]
+    note(f"for .gitignore, as they may hold secrets: {one_line(' '.join(secret))}")
+    note(f"{plan.file.name} itself now names paths of this machine: commit it unwrapped")
+    note(f"now restart the host; undo it: coatcheck proxy --unwrap {file}")
 
 
 def unwrap_host(file: Path, *, yes: bool) -> None:
@@ -61,7 +72,9 @@ def unwrap_host(file: Path, *, yes: bool) -> None:
     plan = plan_unwrap(file)
     _agreed(plan, yes=yes)
     plan.carry_out()
-    note(f"{plan.file} starts its servers itself again")
+    note(f"{plan.file} starts its servers itself again, once the host is restarted")
+    for path in plan.left:
+        note(f"an older backup stays, which may hold secrets: rm {shlex.quote(str(path))}")
 
 
 def _program() -> list[str]:

@@ -17,7 +17,7 @@ from ._channel import Log
 from ._client_runs import ClientRuns
 from ._reader import READER, answer, definition, failed, is_reader
 from ._resources import TEMPLATE, read_artifact
-from ._results import shown_result
+from ._results import shown_result, without_forged
 from ._schemas import ToolSchemas
 from ._scope import Scope, local_scope, scope_of
 from ._settings import Settings
@@ -190,6 +190,7 @@ class Acts:
         arguments: dict[str, Any],
         *,
         listing: Listing | None = None,
+        listed_as: str | None = None,
     ) -> dict[str, Any]:
         """Return the arguments for an upstream's tool: what each pointer stands for in its place.
 
@@ -201,6 +202,7 @@ class Acts:
                 among them.
             listing: Asks the upstream for its tools. Called only where a pointer is among the
                 arguments of a tool that was not listed yet, as happens after a restart.
+            listed_as: The tool's name as the client sees it, for the journal; None is its own.
 
         Raises:
             CoatcheckError: A pointer stands for nothing, or for what the tool does not take. The
@@ -224,7 +226,7 @@ class Acts:
             if upstream not in self._further or not holds_pointer(inspected.arguments):
                 self._schemas.check(upstream, tool, inspected.arguments)
         except CoatcheckError as error:
-            mirror.note(tool, (), given=(arguments,), is_error=True)
+            mirror.note(listed_as or tool, (), given=(arguments,), is_error=True)
             if scope.is_anonymous and isinstance(error, UnknownPointerError):
                 raise UnknownPointerError(error.pointer) from None
             raise
@@ -242,6 +244,7 @@ class Acts:
         result: dict[str, Any],
         *,
         given: Mapping[str, object] | None = None,
+        listed_as: str | None = None,
         size_hint: int | None = None,
         links: bool = True,
     ) -> dict[str, Any]:
@@ -254,9 +257,11 @@ class Acts:
             result: Of ``tools/call``. What is not complete, as where input is required, comes
                 back as it is.
             given: The arguments as the client sent them, of which the journal keeps the pointers.
+            listed_as: The tool's name as the client sees it, for the journal; None is its own.
             size_hint: Bytes of the message on the wire, where known: nothing in it is larger.
             links: Whether the client knows `resource_link`, as it does from 2025-06-18 on.
         """
+        result = without_forged(result)
         settings, mirror = self._settings, self._desk(scope).mirror
         if tool in OWN_TOOLS or tool in settings.limits.never or settings.excludes(upstream, tool):
             return result
@@ -277,7 +282,8 @@ class Acts:
         )
         shown, measured = await shown_result(result, rule)
         is_error = result.get("isError") is True
-        mirror.note(tool, measured, given=(given,) if given else (), is_error=is_error)
+        noted_as = listed_as or tool
+        mirror.note(noted_as, measured, given=(given,) if given else (), is_error=is_error)
         return result if self._is_off else shown
 
     async def read_resource(self, scope: Scope, uri: str) -> dict[str, object] | None:

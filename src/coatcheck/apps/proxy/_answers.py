@@ -20,6 +20,7 @@ from ._messages import INVALID_PARAMS, METHOD_NOT_FOUND, Json, RpcError
 from ._relay import Relay
 from ._scope import Scope
 from ._subscriptions import Subscriptions
+from ._together import Together
 from ._upstream import Facts, Known, StartChannel, Upstream
 
 _LINKS_SINCE = "2025-06-18"
@@ -27,6 +28,7 @@ _LINKS_SINCE = "2025-06-18"
 _MOST_PAGES = 1_000
 """Of lists that are remembered for when their server is not there."""
 _MOST_TASKS = 10_000
+"""Of one server."""
 _OF_RUNS = frozenset({"tools/call", "tasks/result", "resources/read"})
 """What shows artifacts, or makes them."""
 
@@ -91,9 +93,10 @@ class Answers:
         self._relay = relay
         self._subscriptions = subscriptions
         self._pages: dict[tuple[str, str], Json] = {}
-        self._tasks: dict[object, tuple[Upstream, str]] = {}
-        """Of each task that a call became, its server and tool."""
+        self._tasks: dict[str, dict[str, tuple[Upstream, str, str]]] = {}
+        """Of each server the tasks that calls became, each with its tool."""
         self._patience_seconds = proxy.patience_seconds
+        self._together = Together(relay, patience_seconds=proxy.patience_seconds)
         self.catalog = Catalog(
             upstreams, proxy.acts, self._ask_for_self, patience_seconds=proxy.patience_seconds
         )
@@ -211,7 +214,12 @@ class Answers:
             params = call.params if tool == shown else {**call.params, "name": tool}
             if given:
                 resolved = await self._acts.arguments(
-                    scope, upstream.name, tool, given, listing=self._listing(upstream)
+                    scope,
+                    upstream.name,
+                    tool,
+                    given,
+                    listing=self._listing(upstream),
+                    listed_as=shown,
                 )
                 if resolved is not given:
                     params = {**params, "arguments": resolved}
@@ -223,8 +231,8 @@ class Answers:
             return self._own({"content": [text], "isError": True})
         task = reply.result.get("task")
         if isinstance(task, dict):
-            self._remember(cast("Json", task).get("taskId"), upstream, tool)
-        return await self._shown(call, upstream, tool, reply, given)
+            self._remember(cast("Json", task).get("taskId"), upstream, tool, shown)
+        return await self._shown(call, (upstream, tool, shown), reply, given)
 
     async def _made(self, call: Call, upstream: Upstream, params: Json) -> Reply:
         try:
@@ -237,36 +245,48 @@ class Answers:
         return await self._relay.request(call, upstream, params)
 
     async def _shown(
-        self, call: Call, upstream: Upstream, tool: str, reply: Reply, given: Json | None
+        self, call: Call, of: tuple[Upstream, str, str], reply: Reply, given: Json | None
     ) -> Reply:
+        upstream, tool, listed_as = of
         result = await self._acts.result(
             self._scope(call),
             upstream.name,
             tool,
             reply.result,
             given=given,
+            listed_as=listed_as,
             size_hint=reply.size_bytes or None,
             links=self._opening.version >= _LINKS_SINCE,
         )
         return reply if result is reply.result else Reply(result)
 
-    def _remember(self, task_id: object, upstream: Upstream, tool: str) -> None:
-        if isinstance(task_id, str):
-            if len(self._tasks) >= _MOST_TASKS:
-                self._tasks.pop(next(iter(self._tasks)))
-            self._tasks[task_id] = (upstream, tool)
+    def _remember(self, task_id: object, upstream: Upstream, tool: str, shown: str) -> None:
+        """Note whose a task is. A server takes neither an id from another one, nor its room."""
+        if not isinstance(task_id, str):
+            return
+        known = self._task(task_id)
+        if known is not None and known[0] is not upstream:
+            self._log(f"{upstream.name}: its task has the id of one of {known[0].name}")
+            return
+        own = self._tasks.setdefault(upstream.name, {})
+        if len(own) >= _MOST_TASKS:
+            own.pop(next(iter(own)))
+        own[task_id] = (upstream, tool, shown)
+
+    def _task(self, task_id: object) -> tuple[Upstream, str, str] | None:
+        if not isinstance(task_id, str):
+            return None
+        return next((own[task_id] for own in self._tasks.values() if task_id in own), None)
 
     async def _of_task(self, call: Call) -> Reply:
         """Ask the server that a task is of; what came of a call is shown as that of any other."""
-        task_id = call.params.get("taskId")
-        known = self._tasks.get(task_id) if isinstance(task_id, str) else None
+        known = self._task(call.params.get("taskId"))
         if known is None:
             return await self._pass_on(call)
-        upstream, tool = known
-        reply = await self._relay.request(call, upstream, call.params)
+        reply = await self._relay.request(call, known[0], call.params)
         if call.method != "tasks/result":
             return reply
-        return await self._shown(call, upstream, tool, reply, None)
+        return await self._shown(call, known, reply, None)
 
     async def _call_own(self, call: Call, scope: Scope) -> Reply:
         further_in = await self._acts.readers_further_in(scope, call.params)
@@ -291,11 +311,11 @@ class Answers:
         )
 
     async def _at_likeliest(self, call: Call, uri: object) -> Reply:
-        """Ask for a resource wherever it may be, until a server has it."""
+        """Ask for a resource where it was seen, then wherever it may be."""
         failed: RpcError | ServerDownError | None = None
-        for upstream in self.catalog.by_address(uri):
+        for among in self.catalog.by_address(uri):
             try:
-                reply = await self._relay.request(call, upstream, call.params)
+                upstream, reply = await self._together.first(call, among, lambda _: True)
             except (RpcError, ServerDownError) as error:
                 failed = failed or error
             else:
@@ -323,33 +343,26 @@ class Answers:
 
     async def _set_level(self, call: Call) -> Reply:
         level = call.params.get("level")
-        failed: RpcError | None = None
+        among: list[Upstream] = []
         for upstream in self._upstreams:
             upstream.level = level if isinstance(level, str) else None
             facts = upstream.facts
             if facts is not None and facts.era == "handshake" and "logging" in facts.capabilities:
-                try:
-                    await self._relay.request(call, upstream, call.params)
-                except RpcError as error:
-                    failed = error
-        if failed is not None:
-            raise failed
+                among.append(upstream)
+        await self._together.every(call, among)
         return self._own({})
 
     async def _pass_on(self, call: Call) -> Reply:
-        """Ask the servers, one after the other, until one knows the method."""
-        failed: RpcError | None = None
-        for upstream in self._upstreams:
-            try:
-                return await self._relay.request(call, upstream, call.params)
-            except RpcError as error:
-                if error.code != METHOD_NOT_FOUND:
-                    raise
-                failed = failed or error
-            except ServerDownError:
-                if self._alone is not None:
-                    raise
-        raise failed or RpcError(METHOD_NOT_FOUND, "Method not found")
+        """Ask for what is unknown here whoever may know it."""
+        try:
+            _, reply = await self._together.first(
+                call, self._upstreams, lambda error: error.code == METHOD_NOT_FOUND
+            )
+        except ServerDownError as error:
+            if self._alone is not None:
+                raise
+            raise RpcError(METHOD_NOT_FOUND, "Method not found") from error
+        return reply
 
     async def _owner(self, kind: Kind, shown: str) -> tuple[Upstream, str]:
         if self._alone is not None:

@@ -3,7 +3,8 @@
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,11 +16,10 @@ from ._upstream import Upstream
 
 _MOST_PAGES = 1_000
 """Of one list of one server; a server that always knows a next page is not followed for ever."""
-
 _MOST_EMPTY = 100
 """Pages in a row without anything on them; then there is no more."""
-_PAGE_SECONDS = 15.0
-"""How long a page of one of several servers is waited for: the others can do without it."""
+_DEEPEST = 128
+"""Levels of an item of a list. Hosts read about 200, and pointers take some of them."""
 _MOST_URIS = 100_000
 
 Ask = Callable[[Upstream, str, Json], Awaitable[Json]]
@@ -44,11 +44,15 @@ KINDS = {kind.method: kind for kind in (TOOLS, PROMPTS, RESOURCES, TEMPLATES)}
 
 
 def items_of(result: Mapping[str, object], kind: Kind) -> list[Json]:
-    """Return what a result lists of a kind, without what is no object."""
+    """Return what a result lists of a kind, without what is no object, or too deep for a host.
+
+    A host that cannot read one item of a list reads none of it, whatever server the others are of.
+    """
     listed = result.get(kind.key)
     if not isinstance(listed, list):
         return []
-    return [cast("Json", item) for item in cast("list[object]", listed) if isinstance(item, dict)]
+    items = [cast("Json", item) for item in cast("list[object]", listed) if isinstance(item, dict)]
+    return [item for item in items if not _is_deep(item)]
 
 
 class Catalog:
@@ -150,7 +154,8 @@ class Catalog:
             upstream = self._upstreams[index]
             result: Json = {}
             try:
-                result = await self._page(kind, upstream, inner)
+                async with self._in_time(upstream):
+                    result = await self._page(kind, upstream, inner)
             except RpcError:
                 pass  # it lists nothing of the kind
             except ServerDownError:
@@ -159,7 +164,7 @@ class Catalog:
             self._learn(upstream, items)
             following = _cursor_of(result)
             empty = 0 if items else empty + 1
-            if following in {None, inner} or empty > _MOST_EMPTY:
+            if following is None or following == inner or empty > _MOST_EMPTY:
                 index, inner, empty = index + 1, None, 0
             else:
                 inner = following
@@ -179,10 +184,12 @@ class Catalog:
         """
         return await self._whole(TOOLS, upstream)
 
-    def by_address(self, uri: object) -> list[Upstream]:
-        """Return the servers that may have a resource, the likeliest first."""
+    def by_address(self, uri: object) -> list[list[Upstream]]:
+        """Return where a resource was seen, where it was, and then all other servers."""
         known = self._uris.get(uri) if isinstance(uri, str) else None
-        return sorted(self._upstreams, key=lambda each: each.name != known)
+        seen = [each for each in self._upstreams if each.name == known]
+        others = [each for each in self._upstreams if each.name != known]
+        return [among for among in (seen, others) if among]
 
     def belongs(self, uri: object, upstream: Upstream) -> None:
         """Remember that a resource is a server's."""
@@ -216,27 +223,37 @@ class Catalog:
 
     async def _whole(self, kind: Kind, upstream: Upstream) -> list[Json]:
         items: list[Json] = []
-        cursor: object = None
-        for _ in range(_MOST_PAGES):
-            result = await self._page(kind, upstream, cursor)
-            items += items_of(result, kind)
-            before, cursor = cursor, _cursor_of(result)
-            if cursor in {None, before}:
-                break
+        cursor: str | None = None
+        async with self._in_time(upstream):
+            for _ in range(_MOST_PAGES):
+                result = await self._page(kind, upstream, cursor)
+                items += items_of(result, kind)
+                before, cursor = cursor, _cursor_of(result)
+                if cursor is None or cursor == before:
+                    break
         return items
 
     async def _page(self, kind: Kind, upstream: Upstream, cursor: object) -> Json:
         facts = await upstream.ready(self._patience_seconds)
         if kind.capability not in facts.capabilities:
             return {kind.key: []}
-        params: Json = {} if cursor is None else {"cursor": cursor}
+        return await self._ask(upstream, kind.method, {} if cursor is None else {"cursor": cursor})
+
+    @asynccontextmanager
+    async def _in_time(self, upstream: Upstream) -> AsyncGenerator[None]:
+        """Wait for a list no longer than the others should.
+
+        Raises:
+            ServerDownError: The server is not there, or did not list all in time.
+        """
+        await upstream.ready(self._patience_seconds)
         try:
-            async with asyncio.timeout(_PAGE_SECONDS):
-                return await self._ask(upstream, kind.method, params)
+            async with asyncio.timeout(self._patience_seconds):
+                yield
         except TimeoutError as error:
             raise ServerDownError(
-                f"Server {upstream.name!r} did not answer {kind.method} within"
-                f" {_PAGE_SECONDS:g} seconds."
+                f"Server {upstream.name!r} did not list what it has within"
+                f" {self._patience_seconds:g} seconds."
             ) from error
 
     async def _blame(self, shown: str) -> None:
@@ -250,6 +267,21 @@ class Catalog:
     def _learn(self, upstream: Upstream, items: Sequence[Json]) -> None:
         for item in items:
             self.belongs(item.get("uri", item.get("uriTemplate")), upstream)
+
+
+def _is_deep(item: object) -> bool:
+    level = [item]
+    for _ in range(_DEEPEST):
+        inner: list[object] = []
+        for node in level:
+            if isinstance(node, dict):
+                inner += cast("dict[str, object]", node).values()
+            elif isinstance(node, list):
+                inner += cast("list[object]", node)
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 def _cursor_of(result: Mapping[str, object]) -> str | None:

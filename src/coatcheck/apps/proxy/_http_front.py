@@ -114,11 +114,11 @@ class HttpApp:
         Raises:
             _RefusedError: The request does not come from here.
         """
-        host = urlsplit(f"//{headers.get('host', '')}").hostname
+        host = _host_of(f"//{headers.get('host', '')}")
         origin = headers.get("origin")
         if self._front.host in _LOOPBACK and host not in _LOOPBACK:
             raise _RefusedError(421, RpcError(INVALID_REQUEST, "The host is not this one."))
-        if origin is not None and urlsplit(origin).hostname != host:
+        if origin is not None and _host_of(origin) != host:
             raise _RefusedError(403, RpcError(INVALID_REQUEST, "The origin is not this host."))
 
     def _principal(self, headers: Mapping[str, str]) -> str | None:
@@ -324,6 +324,13 @@ async def serve_http(proxy: Proxy, front: HttpFront) -> None:
         sessions.cancel()
         await asyncio.wait({serving, sessions})
         listening.close()
+
+
+def _host_of(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:  # it is no address
+        return None
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +18,10 @@ _IDLE_SECONDS = 30 * 60.0
 _LOOK_SECONDS = 30.0
 _MOST_SESSIONS = 256
 """Each may run servers of its own."""
+_MOST_WAITING = 16
+"""Sessions of one principal that do nothing but wait for answers to questions."""
+_MOST_ENDING = 32
+"""At once: a server may take seconds to leave, and sessions must not come faster than they go."""
 FULL = -32000
 """Code of the error where there is no room for one more."""
 _QUESTIONS = ("elicitation", "sampling", "roots")
@@ -35,6 +40,11 @@ class Seat:
     users: int = 0
     is_heard: bool = field(default=False)
     """Whether someone listens to `stream`."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way; to listen is no work."""
+        return self.users <= int(self.is_heard) and not self.session.is_waiting
 
 
 class HttpSessions:
@@ -93,13 +103,17 @@ class HttpSessions:
             if parked is not None and parked.principal == principal:
                 return parked
         own: Json = {"capabilities": opening.capabilities, "client": opening.client}
-        alike = self._alike.setdefault(encode([principal, own]), [])
+        kind = encode([principal, own])
+        alike = self._alike.get(kind, [])
         alone = may_ask and any(each in opening.capabilities for each in _QUESTIONS)
         for seat in alike:
             if not alone or (seat.users == 0 and not seat.session.is_waiting):
                 return seat
+        if alone:
+            self._park_less(principal)
         seat = self._seat(opening, principal)
-        alike.append(seat)
+        # What was given up just now may have been the last one alike.
+        self._alike.setdefault(kind, []).append(seat)
         return seat
 
     async def run(self) -> None:
@@ -151,18 +165,40 @@ class HttpSessions:
         return seat
 
     def _make_room(self) -> bool:
-        """Give up the modern session that has not been used for longest."""
+        """Give up the session that was idle for longest, of whoever has most.
+
+        Those of the modern era go first: their clients do not notice.
+        """
+        if len(self._ending) >= _MOST_ENDING:
+            return False
+        held = Counter(seat.principal for seat in self._seats())
+        modern, handshake = self._by_key.values(), self._by_id.values()
         free = [
-            each for each in self._by_key.values() if not each.users and not each.session.is_waiting
+            (-held[seat.principal], era, seat.used_at, at, seat)
+            for era, seats in enumerate((modern, handshake))
+            for at, seat in enumerate(seats)
+            if seat.is_idle
         ]
         if not free:
             return False
-        oldest = min(free, key=lambda each: each.used_at)
-        self._forget(oldest)
-        task = asyncio.create_task(self._close(oldest))
+        self._give_up(min(free)[-1])
+        return True
+
+    def _park_less(self, principal: str | None) -> None:
+        """Give up who waits for longest for the answers of one who lets too many wait."""
+        waiting = [
+            seat
+            for seat in self._by_key.values()
+            if seat.principal == principal and seat.session.is_waiting and not seat.users
+        ]
+        if len(waiting) >= _MOST_WAITING:
+            self._give_up(min(waiting, key=lambda each: each.used_at))
+
+    def _give_up(self, seat: Seat) -> None:
+        self._forget(seat)
+        task = asyncio.create_task(self._close(seat))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
-        return True
 
     def _forget(self, seat: Seat) -> None:
         for by in (self._by_id, self._by_key):

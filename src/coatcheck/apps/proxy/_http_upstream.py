@@ -16,6 +16,7 @@ from mcp.shared.inbound import (
 from ._channel import ExpiredSession, Log, Received, Unanswered
 from ._config import UpstreamSpec
 from ._eras import VERSION_KEY, meta_of
+from ._lines import LONGEST_LINE_BYTES
 from ._messages import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
@@ -31,21 +32,41 @@ from ._sse import Event, EventReader
 _CONNECT_SECONDS = 30.0
 _GOODBYE_SECONDS = 2.0
 _AGAIN_SECONDS = 1.0
+_LEAST_PAUSE_SECONDS = 0.1
+_MOST_MOVES = 5
 _MOST_ATTEMPTS = 5
 """To go on with a stream that broke off."""
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _EVENTS = "text/event-stream"
+_FIELD_BYTES = 16
+"""What a line of an event has beside its value, at most."""
 _SESSION = "mcp-session-id"
 _MOVED, _BAD, _NOT_FOUND = (307, 308), 400, 404
 _SIGN_IN = frozenset({401, 403})
 
+_FAILURES = (httpx2.HTTPError, httpx2.InvalidURL, ValueError)
+"""The last of what cannot stand in a header: a server's own session id, a client's method."""
+
 _Headers = dict[str, str]
 
 
-class HttpChannel:
-    """Messages to one server over HTTP. Each request is a POST of its own, and fails alone."""
+class _TooLongError(ValueError):
+    """A message is longer than what is read; over standard output it would be cut as well."""
 
-    def __init__(self, spec: UpstreamSpec, log: Log) -> None:
+
+class HttpChannel:
+    """Messages to one server over HTTP. Each request is a POST of its own, and fails alone.
+
+    Args:
+        spec: Which server.
+        log: Takes what goes wrong beside all requests.
+        longest_bytes: Of a message, uncompressed; a longer one is not read to its end.
+    """
+
+    def __init__(
+        self, spec: UpstreamSpec, log: Log, *, longest_bytes: int = LONGEST_LINE_BYTES
+    ) -> None:
+        self._longest_bytes = longest_bytes
         self._name = spec.name
         self._url = spec.url or ""
         self._log = log
@@ -92,7 +113,7 @@ class HttpChannel:
             return
         self._is_closed = True
         if self._session is not None:
-            with suppress(httpx2.HTTPError, TimeoutError):
+            with suppress(*_FAILURES, TimeoutError):
                 async with asyncio.timeout(_GOODBYE_SECONDS):
                     await self._http.delete(self._url, headers=self._own_headers())
         await self._http.aclose()
@@ -133,27 +154,28 @@ class HttpChannel:
 
     async def _tell(self, message: Message, line: bytes) -> None:
         try:
-            response = await self._http.post(
-                self._url, content=line, headers=self._headers_of(message)
-            )
-        except httpx2.HTTPError as error:
+            # What it says to this is not read: there is nothing to be said.
+            async with self._http.stream(
+                "POST", self._url, content=line, headers=self._headers_of(message)
+            ) as response:
+                pass
+        except _FAILURES as error:
             self._log(f"{self._name}: {message.method or 'an answer'} was lost: {_why(error)}")
             return
         if message.method == "notifications/initialized" and response.status_code < _BAD:
             self._begin(self._listen())
 
     async def _ask(self, message: Message, id_: RequestId, line: bytes) -> None:
-        headers = self._headers_of(message)
         try:
-            async with self._http.stream(
-                "POST", self._url, content=line, headers=headers
-            ) as response:
-                moved = self._moved(response)
-                if not moved:
-                    await self._take_response(message, id_, response)
-            if moved:
-                await self._ask(message, id_, line)
-        except httpx2.HTTPError as error:
+            for _ in range(_MOST_MOVES):
+                async with self._http.stream(
+                    "POST", self._url, content=line, headers=self._headers_of(message)
+                ) as response:
+                    if not self._moved(response):
+                        await self._take_response(message, id_, response)
+                        return
+            self._got.put_nowait(Unanswered(id_, "it sends us from one address to the next"))
+        except _FAILURES as error:
             self._got.put_nowait(Unanswered(id_, _why(error)))
 
     def _moved(self, response: httpx2.Response) -> bool:
@@ -177,7 +199,7 @@ class HttpChannel:
         if response.status_code < _BAD and kind == _EVENTS:
             await self._take_events(message, id_, response)
             return
-        body = await response.aread()
+        body = await self._body(response)
         if response.status_code == _NOT_FOUND and self._session is not None:
             self.ended = "its session has expired"
             self._got.put_nowait(ExpiredSession(id_))
@@ -198,9 +220,9 @@ class HttpChannel:
         current = response
         for _ in range(_MOST_ATTEMPTS):
             try:
-                async for event in _events(current):
+                async for event in self._events(current):
                     last = event.id or last
-                    pause = pause if event.retry_ms is None else event.retry_ms / 1_000
+                    pause = _pause(event, pause)
                     if event.data and self._take(event.data, message, id_):
                         return
             except httpx2.HTTPError as error:
@@ -231,14 +253,35 @@ class HttpChannel:
                 async with self._http.stream("GET", self._url, headers=headers) as response:
                     if response.status_code >= _BAD:
                         return
-                    async for event in _events(response):
+                    async for event in self._events(response):
                         last = event.id or last
-                        pause = pause if event.retry_ms is None else event.retry_ms / 1_000
+                        pause = _pause(event, pause)
                         if event.data:
                             self._put(event.data)
-            except httpx2.HTTPError:
+            except _FAILURES:
                 pause = min(2 * pause, _CONNECT_SECONDS)
             await asyncio.sleep(pause)
+
+    async def _body(self, response: httpx2.Response) -> bytes:
+        parts: list[bytes] = []
+        size_bytes = 0
+        async for chunk in response.aiter_bytes():
+            parts.append(chunk)
+            size_bytes += len(chunk)
+            self._check_length(size_bytes)
+        return b"".join(parts)
+
+    async def _events(self, response: httpx2.Response) -> AsyncIterator[Event]:
+        reader = EventReader()
+        async for chunk in response.aiter_bytes():
+            for event in reader.feed(chunk):
+                self._check_length(len(event.data))
+                yield event
+            self._check_length(reader.held_bytes - _FIELD_BYTES)
+
+    def _check_length(self, size_bytes: int) -> None:
+        if size_bytes > self._longest_bytes:
+            raise _TooLongError(f"its answer is over {self._longest_bytes} bytes")
 
     def _take(self, body: bytes, message: Message, id_: RequestId) -> bool:
         """Take a message that came for a request. Return whether it is the answer."""
@@ -273,11 +316,11 @@ class HttpChannel:
                     self._params[str(fields.get("name"))] = x_mcp_header_map(schema)
 
 
-async def _events(response: httpx2.Response) -> AsyncIterator[Event]:
-    reader = EventReader()
-    async for chunk in response.aiter_bytes():
-        for event in reader.feed(chunk):
-            yield event
+def _pause(event: Event, before: float) -> float:
+    """Return how long to wait before a stream is gone on with: as its server says, in bounds."""
+    if event.retry_ms is None:
+        return before
+    return min(max(event.retry_ms / 1_000, _LEAST_PAUSE_SECONDS), _CONNECT_SECONDS)
 
 
 def _refused(id_: RequestId, status: int) -> Received:

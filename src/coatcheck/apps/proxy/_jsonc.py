@@ -6,12 +6,14 @@ as it is: so each value is told with its place in the text.
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from ...errors import InvalidArgumentError
 
 _BLANK = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_REST_OF_LINE = re.compile(r"(?:[ \t]|/\*[^\n]*?\*/)*(?://[^\r\n]*)?")
 _SCALAR = re.compile(r'["\-0-9tfn]')
 _SCALARS = json.JSONDecoder()
 _DEEPEST = 100
@@ -58,6 +60,60 @@ def parse_jsonc(text: str) -> Node:
     if reader.blank(node.stop) != len(text):
         raise reader.error("the end", reader.blank(node.stop))
     return node
+
+
+def edited(text: str, node: Node, changes: Mapping[str, str]) -> str:
+    r"""Return the text of an object with other members, all that stands between them as it is.
+
+    Args:
+        text: What was parsed.
+        node: An object in it.
+        changes: By key the text that takes a member's place. A member of which nothing is left
+            takes its comma, and the comment behind it on its line, along.
+
+    >>> text = '{"a": 1, // one\n "b": 2 // two\n}'
+    >>> print(edited(text, parse_jsonc(text), {"b": ""}))
+    {"a": 1 // one
+    }
+    """
+    end = node.stop - 1
+    starts = [*(member.key_start for member in node.members.values()), end]
+    done, gap = "{", text[node.start + 1 : starts[0]]
+    for (key, member), following in zip(node.members.items(), starts[1:], strict=True):
+        new = changes.get(key, text[member.key_start : member.stop])
+        behind = text[member.stop : following]
+        if new:
+            done, gap = done + gap + new, behind
+        elif following != end:
+            gap += _without_own(behind).lstrip()
+        else:
+            gap = _ended(gap, behind)
+    return f"{done}{gap}}}"
+
+
+def _comma(gap: str) -> int | None:
+    """Return where the comma is in what stands behind a member."""
+    match = _BLANK.match(gap)
+    at = 0 if match is None else match.end()
+    return at if gap.startswith(",", at) else None
+
+
+def _without_own(behind: str) -> str:
+    """Return what stands behind a member, but for what goes with it."""
+    comma = _comma(behind)
+    at = 0 if comma is None else comma + 1
+    own = _REST_OF_LINE.match(behind, at)
+    rest = behind[at if own is None else own.end() :]
+    return rest if rest.startswith(("\n", "\r\n")) else behind[at:]
+
+
+def _ended(gap: str, behind: str) -> str:
+    """Return what stands behind a member that becomes the last."""
+    comma = _comma(gap)
+    if comma is not None and _comma(behind) is None:
+        gap = gap[:comma] + gap[comma + 1 :]
+    rest = _without_own(behind)
+    return gap.rstrip() + rest if rest.startswith(("\n", "\r\n")) else gap + rest
 
 
 class _Reader:

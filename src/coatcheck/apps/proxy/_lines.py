@@ -68,6 +68,17 @@ class LineReader(asyncio.Protocol):
             self._transport.close()
         self._end()
 
+    def end(self) -> None:
+        """Take what is in the pipe by now, and read no more, whoever else may write to it."""
+        if self._transport is not None and not self._is_over:
+            pipe = cast("IO[bytes]", self._transport.get_extra_info("pipe"))
+            taken = 0
+            with suppress(OSError):
+                while taken < _PIPE_BYTES and (chunk := os.read(pipe.fileno(), _READ_BYTES)):
+                    self.data_received(chunk)
+                    taken += len(chunk)
+        self.close()
+
     def __aiter__(self) -> "LineReader":
         return self
 

@@ -11,7 +11,10 @@ MASK = '"•••"'
 _SEPARATOR = re.compile("[:=]")
 _VALUES = frozenset({"env", "headers"})
 _ARGS = "args"
-_SECRET = re.compile(r"key|token|secret|passw|auth|credential|bearer|dsn", re.IGNORECASE)
+_SECRET = re.compile(
+    r"key|token|secret|pass|pwd|\bpat\b|auth|credential|bearer|jwt|cookie|header|^-H$|dsn|connection",
+    re.IGNORECASE,
+)
 _TOKEN = re.compile(r"\b(?:sk-|gh[pousr]_|github_pat_|xox[abpr]-|glpat-|AKIA|eyJ)[A-Za-z0-9_-]{8}")
 """How tokens of well-known services begin."""
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]*@|[?&][^=\s]*=", re.IGNORECASE)
@@ -39,8 +42,9 @@ def _secret(node: Node) -> Iterator[Node]:
             yield from (each for each in member.members.values() if not _is_plain(each))
         elif key == _ARGS and isinstance(member.content, list):
             yield from _secret_arguments(member.content)
-        elif isinstance(member.content, str) and _ADDRESS.search(member.content):
-            yield member
+        elif isinstance(member.content, str):
+            if (_SECRET.search(key) or _holds_secret(member.content)) and not _is_plain(member):
+                yield member
         else:
             yield from _secret(member)
 
@@ -50,12 +54,16 @@ def _secret_arguments(arguments: list[Node]) -> Iterator[Node]:
     for node in arguments:
         said = node.content if isinstance(node.content, str) else ""
         is_value = bool(flag and _SECRET.search(flag) and not said.startswith("-"))
-        before, separator, _ = _SEPARATOR.sub("=", said, count=1).partition("=")
-        is_both = bool(separator and _SECRET.search(before))
-        is_known = _TOKEN.search(said) or _ADDRESS.search(said)
-        if (is_value or is_both or is_known) and not _is_plain(node):
+        if (is_value or _holds_secret(said)) and not _is_plain(node):
             yield node
         flag = said if said.startswith("-") and "=" not in said else ""
+
+
+def _holds_secret(said: str) -> bool:
+    """Return whether a text names a secret and goes on with it, or is known to hold one."""
+    *before, _ = _SEPARATOR.split(said)
+    named = any(_SECRET.search(each) for each in before)
+    return named or bool(_TOKEN.search(said) or _ADDRESS.search(said))
 
 
 def _is_plain(node: Node) -> bool:

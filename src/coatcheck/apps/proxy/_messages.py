@@ -154,7 +154,8 @@ def _pieces(value: object) -> Iterator[str]:
             continue
         if isinstance(node, dict):
             inner = [
-                (f"{json.dumps(key)}:", each) for key, each in cast("dict[str, object]", node).items()
+                (f"{json.dumps(key)}:", each)
+                for key, each in cast("dict[str, object]", node).items()
             ]
             brackets = "{}"
         elif isinstance(node, list | tuple):

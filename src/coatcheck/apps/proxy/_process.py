@@ -44,6 +44,7 @@ class ProcessChannel:
         if guard is not None:
             guard.add(process.pid)
         self._errors: asyncio.Task[None] | None = None
+        self._ending = asyncio.create_task(self._see_end())
 
     @classmethod
     async def start(
@@ -129,6 +130,11 @@ class ProcessChannel:
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(self._process.wait()), _FOLLOWS_SECONDS)
 
+    async def _see_end(self) -> None:
+        """End the reading with the server: what it left behind may hold its output for ever."""
+        await self._process.wait()
+        self._reader.end()
+
     async def close(self) -> None:
         """Close its input, on which servers leave; then end its group, politely first."""
         leave = asyncio.create_task(self._leave())
@@ -150,6 +156,7 @@ class ProcessChannel:
             self._guard.remove(self._process.pid)
         self._writer.abort()
         self._reader.close()
+        await self._ending
         if self._errors is not None:
             self._errors.cancel()
             await asyncio.wait([self._errors])

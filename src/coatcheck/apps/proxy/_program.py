@@ -9,6 +9,7 @@ from functools import partial
 
 from ...bank import open_bank, store_at
 from ...stores import SupportsTtl
+from .._printable import one_line
 from ._acts import Acts
 from ._answers import Proxy
 from ._channel import Channel
@@ -83,8 +84,11 @@ async def _start(spec: UpstreamSpec, *, guard: Guard) -> Channel:
 
 
 def log(line: str) -> None:
-    """Write one line to standard error; where nobody takes it, it is dropped, never waited for."""
-    text = line.encode("utf-8", "backslashreplace")[:_LOGGED_BYTES].rstrip() + b"\n"
+    """Write one line to standard error; where nobody takes it, it is dropped, never waited for.
+
+    What servers wrote stands in it, and drives no terminal.
+    """
+    text = one_line(line.rstrip()[:_LOGGED_BYTES]).encode()[:_LOGGED_BYTES] + b"\n"
     with suppress(OSError, ValueError):
         if select.select([], [_ERRORS], [], 0)[1]:
             os.write(_ERRORS, text)

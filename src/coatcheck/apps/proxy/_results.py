@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from ...content import encoded_size
 from ...errors import UnencodableValueError
-from ._blocks import STRUCTURED, Blocks, Rule, written
+from ._blocks import STRUCTURED, Blocks, Rule, is_envelope, written
 from ._twins import Block, Twin, joined, only_value, text_of, twin_of, unwrapped
 
 META_ARTIFACTS = "coatcheck/artifacts"
@@ -42,6 +42,40 @@ async def shown_result(result: dict[str, Any], rule: Rule) -> tuple[dict[str, An
     if showing.artifacts:
         shown["_meta"] = _with_artifacts(result.get("_meta"), showing.artifacts)
     return shown, showing.measured
+
+
+def without_forged(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a server's result without what it says under our key and does not show.
+
+    What a proxy further in says of its envelopes stays, and only that: each entry has to name a
+    block of this result, and the pointer of the envelope in it. The same object comes back where
+    nothing goes.
+    """
+    meta: object = result.get("_meta")
+    if not isinstance(meta, dict) or META_ARTIFACTS not in meta:
+        return result
+    rest = cast("dict[str, object]", dict(meta))
+    told, content = rest.pop(META_ARTIFACTS), result.get("content")
+    entries = cast("list[object]", told) if isinstance(told, list) else []
+    blocks = cast("list[object]", content) if isinstance(content, list) else []
+    kept = [each for each in entries if _is_shown(each, blocks)]
+    if kept and len(kept) == len(entries):
+        return result
+    if kept:
+        rest[META_ARTIFACTS] = kept
+    return {**result, "_meta": rest}
+
+
+def _is_shown(entry: object, blocks: Sequence[object]) -> bool:
+    facts = cast("dict[str, object]", entry) if isinstance(entry, dict) else {}
+    at, pointer = facts.get("block"), facts.get("pointer")
+    if not isinstance(at, int) or not 0 <= at < len(blocks) or not isinstance(pointer, str):
+        return False
+    if facts.get("uri") != f"art://{pointer.removeprefix('art:')}":
+        return False
+    block = blocks[at]
+    text = text_of(cast("Block", block)) if isinstance(block, dict) else None
+    return text is not None and is_envelope(text) and text.startswith(f'{{"pointer":"{pointer}",')
 
 
 def _twin(blocks: Sequence[dict[str, object]], structured: object, limit_bytes: int) -> Twin | None:

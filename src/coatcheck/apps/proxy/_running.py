@@ -16,6 +16,8 @@ from ._messages import INVALID_PARAMS, METHOD_NOT_FOUND, Json, RpcError
 
 PARKED_SECONDS = 600.0
 """How long a call waits for the answer to a question. Then it is cancelled."""
+_MOST_PARKED = 64
+"""Calls of one client; one more, and the one that waits for longest is cancelled."""
 
 
 class Running:
@@ -107,6 +109,8 @@ class Parked:
 
     def park(self, running: Running, questions: dict[str, Json]) -> Json:
         """Return the result that asks the client, and keep the call until it answers."""
+        if len(self._waiting) >= _MOST_PARKED:
+            self._give_up(next(iter(self._waiting)))
         state = f"{self._key}.{secrets.token_urlsafe(16)}"
         loop = asyncio.get_running_loop()
         self._waiting[state] = (running, loop.call_later(self._seconds, self._give_up, state))

@@ -8,6 +8,7 @@ from jsonschema_rs import RegexOptions, ValidationError, Validator, validator_fo
 
 from ...errors import InvalidArgumentError, shown
 from ...mirror import Mirror
+from ._schema_cost import SchemaCost
 
 META_OUTPUT = "coatcheck/outputSchema"
 """Key in the `_meta` of a listed tool, under which its own `outputSchema` is kept."""
@@ -27,6 +28,7 @@ _NAMING = {
 class _Known:
     schema: Mapping[str, Any]
     validator: Validator | None = None
+    cost: SchemaCost | None = None
     is_compiled: bool = False
 
 
@@ -96,22 +98,25 @@ class ToolSchemas:
         if known is None:
             return None
         if not known.is_compiled:
-            known.validator, known.is_compiled = _compiled(known.schema), True
-        if known.validator is None:
+            (known.validator, known.cost), known.is_compiled = _compiled(known.schema), True
+        if known.validator is None or known.cost is None or not known.cost.is_bearable(arguments):
             return None
         return next(known.validator.iter_errors(dict(arguments)), None)
 
 
-def _compiled(schema: Mapping[str, Any]) -> Validator | None:
-    """Return what validates by a schema; None where it is none, or leads away from here.
+def _compiled(schema: Mapping[str, Any]) -> tuple[Validator | None, SchemaCost | None]:
+    """Return what validates by a schema, and at what cost; None where it is none, or leads away.
 
     Nor where a pattern in it takes an engine that may search for ever.
     """
     linear = RegexOptions()
     try:
-        return validator_for(dict(schema), offline=True, mask="the value", pattern_options=linear)
+        validator = validator_for(
+            dict(schema), offline=True, mask="the value", pattern_options=linear
+        )
+        return validator, SchemaCost(schema)
     except Exception:  # noqa: BLE001 - a schema is the upstream's: whatever is wrong with it, is its
-        return None
+        return None, None
 
 
 def _place(error: ValidationError) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +16,9 @@ KEYS = ("mcpServers", "servers")
 VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 """What a host, or this program, fills in."""
 
+HANDED = "COATCHECK_HANDED_"
+"""Begins the variables by which a host hands over what only it can fill in."""
+
 _NAMED = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
 _HTTP = frozenset({"http", "streamable-http", "streamableHttp", "streamable_http"})
@@ -23,28 +26,40 @@ _QUOTES = ("'", '"')
 _TWO = 2
 
 
-def read_servers(file: Path, environment: Mapping[str, str]) -> tuple[UpstreamSpec, ...]:
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A server of a file that cannot be started as it is written down."""
+
+    name: str
+    error: InvalidArgumentError
+    """What is wrong with it. No value of a variable, of `env` or of `headers` is quoted."""
+
+
+def read_servers(file: Path, environment: Mapping[str, str]) -> tuple[UpstreamSpec | Refused, ...]:
     """Return the servers of a file, those that are disabled left out.
+
+    What is wrong with one of them is no matter of the others. What only a host fills in is asked
+    for where a host was wrapped; started without it, the texts that it was to fill in are taken.
 
     Args:
         file: In the form of any host: Claude Code, Claude Desktop, Cursor, VS Code.
         environment: What fills in ``${NAME}``, ``${NAME:-default}`` and ``${env:NAME}``.
 
     Raises:
-        InvalidArgumentError: It cannot be read, is no JSON, or a server in it is wrong. No value
-            of a variable, of `env` or of `headers` is quoted.
+        InvalidArgumentError: It cannot be read, is no JSON, or has no server in it.
     """
     text = read_text(file)
     try:
         found = parse_jsonc(text).plain
         servers = servers_of(found)
-        each = [
-            _Entry(name, entry, environment, file.parent).spec()
-            for name, entry in servers.items()
-            if not is_disabled(entry)
-        ]
+        handed = _handed(found)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{file}: {error}", error.hint) from error
+    each = [
+        _read(_Entry(name, entry, environment, file.parent, handed), file)
+        for name, entry in servers.items()
+        if not is_disabled(entry)
+    ]
     if not each:
         raise InvalidArgumentError(f"{file}: there is no server in it.", f"Add one to {KEYS[0]}.")
     return tuple(each)
@@ -85,9 +100,42 @@ def servers_of(found: object) -> dict[str, object]:
     )
 
 
+def servers_of_file(file: Path) -> dict[str, object]:
+    """Return the servers of a file by name, as they are written down.
+
+    Raises:
+        InvalidArgumentError: It cannot be read, is no JSON, or has no server in it.
+    """
+    text = read_text(file)
+    try:
+        return servers_of(parse_jsonc(text).plain)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{file}: {error}", error.hint) from error
+
+
 def is_disabled(entry: object) -> bool:
     """Return whether a host was told not to start a server."""
     return isinstance(entry, dict) and bool(cast("dict[str, object]", entry).get("disabled"))
+
+
+def _read(entry: "_Entry", file: Path) -> UpstreamSpec | Refused:
+    try:
+        return entry.spec()
+    except InvalidArgumentError as error:
+        return Refused(entry.name, InvalidArgumentError(f"{file}: {error}", error.hint))
+
+
+def _handed(found: object) -> dict[str, str]:
+    """Return what a host was asked to hand over for the servers that moved here, by variable."""
+    written = cast("dict[str, object]", found).get("written")
+    if not isinstance(written, str):
+        return {}
+    handed: dict[str, str] = {}
+    for entry in parse_jsonc(written).members.values():
+        for name, asked in entry.members["env"].members.items() if "env" in entry.members else ():
+            if name.startswith(HANDED) and isinstance(asked.content, str):
+                handed[name] = asked.content
+    return handed
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +146,8 @@ class _Entry:
     entry: object
     environment: Mapping[str, str]
     folder: Path
+    handed: Mapping[str, str]
+    """What fills in variables that a host did not."""
 
     def spec(self) -> UpstreamSpec:
         if not self.name or not isinstance(self.entry, dict):
@@ -132,7 +182,7 @@ class _Entry:
             return None
         if not isinstance(found, str) or not found:
             raise self._wrong(f"has a text as its {key}")
-        return self._filled(found)
+        return self.filled(found)
 
     def _args(self) -> tuple[str, ...]:
         found = self._get("args")
@@ -155,7 +205,7 @@ class _Entry:
 
     def _as_text(self, value: object, key: str) -> str:
         if isinstance(value, str):
-            return self._filled(value)
+            return self.filled(value)
         if isinstance(value, int | float):  # hosts take numbers too
             return str(value).lower() if isinstance(value, bool) else str(value)
         raise self._wrong(f"has texts in its {key}")
@@ -172,7 +222,7 @@ class _Entry:
         lines = (_LINE.fullmatch(line) for line in text.splitlines())
         return {line[1]: _unquoted(line[2]) for line in lines if line}
 
-    def _filled(self, text: str) -> str:
+    def filled(self, text: str) -> str:
         return VARIABLE.sub(self._variable, text)
 
     def _variable(self, match: re.Match[str]) -> str:
@@ -184,12 +234,25 @@ class _Entry:
             )
         if named[1] in self.environment:
             return self.environment[named[1]]
+        if named[1] in self.handed:
+            return self._asked_for(named[1])
         if named.lastindex == _TWO:
             return named[_TWO]
         raise self._wrong(
             f"asks for the variable {named[1]}, which is not set",
             f"Set it, or write ${{{named[1]}:-default}}.",
         )
+
+    def _asked_for(self, variable: str) -> str:
+        """Return what a host would hand over, as far as it is found without one."""
+        asked = self.handed[variable]
+        try:
+            return replace(self, handed={}).filled(asked)
+        except InvalidArgumentError as error:
+            raise self._wrong(
+                f"asks for {asked}, which your host fills in",
+                f"In your host it is there. To start it without: {variable}=… in front.",
+            ) from error
 
     def _wrong(self, what: str, hint: str = "") -> InvalidArgumentError:
         return InvalidArgumentError(

@@ -26,6 +26,9 @@ from ._running import Parked
 from ._subscriptions import CHANGES, Subscriptions
 from ._upstream import Upstream
 
+_MOST_TELLING = 1_000
+"""Notifications of the client that wait for servers to read them; more are dropped."""
+
 
 class Session:
     """One client, its servers, and all that goes between them.
@@ -65,6 +68,7 @@ class Session:
             subscriptions=self._subscriptions,
         )
         self._tasks: dict[RequestId, asyncio.Task[bytes]] = {}
+        self._telling: set[asyncio.Task[None]] = set()
 
     @property
     def opening(self) -> Opening:
@@ -128,7 +132,14 @@ class Session:
             for upstream in self._upstreams:
                 # No modern server is told of roots: it asks for them each time.
                 if upstream.facts is not None and upstream.facts.era == self._opening.era:
-                    await upstream.notify(method, params or None)
+                    self._tell(upstream, method, params)
+
+    def _tell(self, upstream: Upstream, method: str, params: Json) -> None:
+        """Notify a server, without waiting: one that reads nothing holds up no other."""
+        if len(self._telling) < _MOST_TELLING:
+            task = asyncio.create_task(upstream.notify(method, params or None))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
 
     def settle(self, response: Message) -> None:
         """Take an answer of the client to a server's request."""
@@ -144,7 +155,7 @@ class Session:
 
     async def close(self) -> None:
         """End the servers, and whatever waits for them or for the client."""
-        for task in self._tasks.values():
+        for task in [*self._tasks.values(), *self._telling]:
             task.cancel()
         self._client.close()
         self._parked.close()

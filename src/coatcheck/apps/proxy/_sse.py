@@ -28,6 +28,8 @@ class EventReader:
         self._id: str | None = None
         self._retry_ms: int | None = None
         self._after_return = False
+        self.held_bytes = 0
+        """Of the event that has not ended yet."""
 
     def feed(self, chunk: bytes) -> list[Event]:
         """Return the events that end in `chunk`."""
@@ -46,6 +48,9 @@ class EventReader:
                 events.append(Event(b"\n".join(self._data), self._id, self._retry_ms))
                 self._data, self._id, self._retry_ms = [], None, None
         self._parts.append(rest)
+        if whole:
+            self.held_bytes = sum(len(value) + 1 for value in self._data)
+        self.held_bytes += len(rest)
         return events
 
     def _take(self, line: bytes) -> None:

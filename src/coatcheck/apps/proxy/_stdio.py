@@ -123,6 +123,7 @@ class StdioFront:
         """
         method = cast("str", request.method)
         if method == "initialize":
+            opening_of(method, request.params)  # a malformed one ends nothing
             before = self._sessions.pop("handshake", None)
             if before is not None:
                 task = asyncio.create_task(before.close())

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import cast
 
 from ...errors import InvalidArgumentError
-from ._jsonc import Node, parse_jsonc
-from ._servers_file import KEYS, VARIABLE, is_disabled
+from ._jsonc import Node, edited, parse_jsonc
+from ._servers_file import HANDED, KEYS, VARIABLE, is_disabled
 
 SUFFIX = ".coatcheck.json"
 """Of the file that the servers move to."""
 
-HANDED = "COATCHECK_HANDED_"
-"""Begins the variables by which a host hands over what only it can fill in."""
-
 _ENTRY = "coatcheck"
+# A host connects to each name once: of two files with the same name only one would be there.
+_OF_USER = "-user"
+_OF_PROJECT = "-local"
 _PROJECTS = "projects"
 _ABOUT = "Servers behind the proxy. `coatcheck proxy --unwrap FILE` puts them back."
 
@@ -47,15 +47,27 @@ class _Place:
     node: Node
     file: Path
     """Where its servers move to."""
+    is_of_project: bool = False
+    """Whether a file of the user holds it for one project."""
 
 
-def wrapped(text: str, file: Path, start: Sequence[str]) -> Change:
+def wrapped(
+    text: str,
+    file: Path,
+    start: Sequence[str],
+    name: str | None = None,
+    *,
+    is_of_user: bool = False,
+) -> Change:
     """Return a configuration with one proxy in place of its stdio servers.
 
     Args:
         text: A configuration that is not wrapped.
         file: Its path, absolute.
         start: What starts the proxy: the program, ``proxy``, and options.
+        name: Of the entry of the proxy; None is ``coatcheck``, or ``coatcheck-user`` in a file of
+            the user. Within that, the entry of a project ends in ``-local``.
+        is_of_user: Whether the configuration is one for all that a user works on.
 
     Raises:
         InvalidArgumentError: It is no configuration.
@@ -71,7 +83,9 @@ def wrapped(text: str, file: Path, start: Sequence[str]) -> Change:
         if not names:
             continue
         moved += names
-        new, servers = _proxied(text, place, names, start)
+        new, servers = _proxied(
+            text, place, names, start, _entry_name(place, name, is_of_user=is_of_user)
+        )
         spans.append((place.node, new))
         record = {
             "about": _ABOUT,
@@ -153,6 +167,7 @@ def _places(text: str, file: Path) -> list[_Place]:
     """Return the objects of servers: of all, and in Claude Code's own file those of projects."""
     root = parse_jsonc(text)
     nodes = [root.members[key] for key in KEYS if key in root.members]
+    of_all = len(nodes)
     if _PROJECTS in root.members:
         projects = root.members[_PROJECTS].members.values()
         nodes += [each.members[KEYS[0]] for each in projects if KEYS[0] in each.members]
@@ -166,7 +181,14 @@ def _places(text: str, file: Path) -> list[_Place]:
         file.with_name(f"{file.stem}{'' if number == 1 else f'-{number}'}{SUFFIX}")
         for number in range(1, len(nodes) + 1)
     ]
-    return [_Place(node, beside) for node, beside in zip(nodes, files, strict=True)]
+    each = enumerate(zip(nodes, files, strict=True))
+    return [_Place(node, beside, at >= of_all) for at, (node, beside) in each]
+
+
+def _entry_name(place: _Place, name: str | None, *, is_of_user: bool) -> str:
+    if place.is_of_project:
+        return (name or _ENTRY) + _OF_PROJECT
+    return name or (_ENTRY + _OF_USER if is_of_user else _ENTRY)
 
 
 def _why_it_stays(entry: object) -> str:
@@ -188,31 +210,28 @@ def _why_it_stays(entry: object) -> str:
 
 
 def _proxied(
-    text: str, place: _Place, names: Sequence[str], start: Sequence[str]
+    text: str, place: _Place, names: Sequence[str], start: Sequence[str], name: str
 ) -> tuple[str, dict[str, object]]:
     """Return the text of an object of servers with the proxy in it, and what moves behind it."""
     members = place.node.members
     handed: dict[str, str] = {}
-    servers = {name: _handed_over(members[name].plain, handed) for name in names}
+    servers = {each: _handed_over(members[each].plain, handed) for each in names}
     entry: dict[str, object] = {}
-    if any("type" in members[name].members for name in names):
+    if any("type" in members[each].members for each in names):
         entry["type"] = "stdio"
     entry |= {"command": start[0], "args": [*start[1:], "--config", str(place.file)]}
     if handed:
         entry["env"] = {variable: asked for asked, variable in handed.items()}
-    kept = [name for name in members if name not in names]
+    kept = [each for each in members if each not in names]
     own = next(
-        name
-        for name in (_ENTRY, *(f"{_ENTRY}-{number}" for number in range(2, len(kept) + 3)))
-        if name not in kept
+        each
+        for each in (name, *(f"{name}-{number}" for number in range(2, len(kept) + 3)))
+        if each not in kept
     )
-    parts: list[str] = []
-    for name, node in members.items():
-        if name == names[0]:
-            parts.append(f"{json.dumps(own)}: {_indented(text, place.node, entry)}")
-        if name in kept:
-            parts.append(text[node.key_start : node.stop])
-    return _object(text, place.node, parts), servers
+    changes = dict.fromkeys(names, "")
+    own_key = json.dumps(own, ensure_ascii=False)
+    changes[names[0]] = f"{own_key}: {_indented(text, place.node, entry)}"
+    return edited(text, place.node, changes), servers
 
 
 def _handed_over(value: object, handed: dict[str, str]) -> object:
@@ -235,18 +254,13 @@ def _handed_over(value: object, handed: dict[str, str]) -> object:
 
 def _put_back(text: str, node: Node, own: str, original: str) -> str:
     """Return an object of servers that was changed since, the moved ones where the proxy stood."""
-    before = parse_jsonc(original)
-    parts: list[str] = []
-    for name, member in node.members.items():
-        if name != own:
-            parts.append(text[member.key_start : member.stop])
-            continue
-        parts += [
-            original[each.key_start : each.stop]
-            for moved, each in before.members.items()
-            if moved not in node.members and not _why_it_stays(each.plain)
-        ]
-    return _object(text, node, parts)
+    back = [
+        original[each.key_start : each.stop]
+        for name, each in parse_jsonc(original).members.items()
+        if name not in node.members and not _why_it_stays(each.plain)
+    ]
+    between = f",{_line_end(text)}{_indents(text, node)[1]}" if _has_lines(text, node) else ", "
+    return edited(text, node, {own: between.join(back)})
 
 
 def _recorded(file: Path, text: str) -> tuple[str, str]:
@@ -261,22 +275,22 @@ def _recorded(file: Path, text: str) -> tuple[str, str]:
     return original, written
 
 
-def _object(text: str, node: Node, parts: Sequence[str]) -> str:
-    """Return the text of an object, indented as the one that stood there."""
-    if not parts:
-        return "{}"
-    outer, inner = _indents(text, node)
-    end = "\r\n" if "\r\n" in text else "\n"
-    return "{" + end + f",{end}".join(f"{inner}{part}" for part in parts) + f"{end}{outer}}}"
-
-
 def _indented(text: str, node: Node, value: object) -> str:
+    """Return a value as a member of an object, on lines or on one as the others are."""
+    if not _has_lines(text, node):
+        return json.dumps(value, ensure_ascii=False)
     outer, inner = _indents(text, node)
     step = inner[len(outer) :] or "  "
     lines = json.dumps(value, ensure_ascii=False, indent=step).split("\n")
-    return ("\r\n" if "\r\n" in text else "\n").join(
-        [lines[0], *(inner + line for line in lines[1:])]
-    )
+    return _line_end(text).join([lines[0], *(inner + line for line in lines[1:])])
+
+
+def _has_lines(text: str, node: Node) -> bool:
+    return "\n" in text[node.start : node.stop]
+
+
+def _line_end(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _indents(text: str, node: Node) -> tuple[str, str]:

@@ -15,6 +15,9 @@ from ._wrap import is_wrapped, object_spans, servers_files, unwrapped, wrapped
 
 _BACKUP = ".before-coatcheck"
 _OWNER_ONLY = 0o600
+_OF_PROGRAMS = ("Library", "AppData")
+_OF_CLAUDE_CODE = ".claude.json"
+_OF_PROJECT = ".mcp.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,8 @@ class Plan:
     backed_up: str = ""
     moved: tuple[str, ...] = ()
     stayed: tuple[tuple[str, str], ...] = ()
+    left: tuple[Path, ...] = ()
+    """Older backups, which stay: what they hold is nowhere else."""
 
     @property
     def is_needed(self) -> bool:
@@ -77,19 +82,22 @@ class Plan:
             ) from error
 
 
-def plan_wrap(file: Path, start: Sequence[str]) -> Plan:
+def plan_wrap(file: Path, start: Sequence[str], name: str | None = None) -> Plan:
     """Return how the stdio servers of a configuration get behind one proxy.
 
     Args:
         file: A host's configuration. Where it is wrapped, what came since is wrapped too.
         start: What starts the proxy: the program, ``proxy``, and options.
+        name: Of its entry; None is one that another file of the same host does not have.
 
     Raises:
         InvalidArgumentError: It cannot be read, or is no configuration.
     """
+    # Whose it is tells the path that was named, not what that links to.
+    is_of_user = _is_of_user(file.expanduser().absolute())
     file, before = _opened(file)
     own = _unwrapped(before, file)
-    change = wrapped(own, file, start)
+    change = wrapped(own, file, start, name, is_of_user=is_of_user)
     # The servers may have moved to other files, where places came or went.
     gone = set(_beside(before, file)) - set(change.beside)
     backup = None if change.text == before else _free_backup(file, own)
@@ -118,10 +126,27 @@ def plan_unwrap(file: Path) -> Plan:
             f"{file} has no proxy in it.", "There is nothing to undo: --wrap puts one in."
         )
     after = _unwrapped(before, file)
-    gone = _beside(before, file) + [
-        backup for backup in _backups(file) if backup.read_bytes() == after.encode()
-    ]
-    return Plan(file=file, before=before, after=after, beside={}, gone=tuple(gone))
+    backups = _backups(file)
+    same = [backup for backup in backups if backup.read_bytes() == after.encode()]
+    return Plan(
+        file=file,
+        before=before,
+        after=after,
+        beside={},
+        gone=tuple(_beside(before, file) + same),
+        left=tuple(backup for backup in backups if backup not in same),
+    )
+
+
+def _is_of_user(file: Path) -> bool:
+    """Return whether a configuration is one for all that a user works on, not of a project."""
+    if file.name in {_OF_CLAUDE_CODE, _OF_PROJECT}:
+        return file.name == _OF_CLAUDE_CODE
+    try:
+        first = file.relative_to(Path.home()).parts[0]
+    except (ValueError, RuntimeError):  # elsewhere, or nobody is at home
+        return False
+    return first.startswith(".") or first in _OF_PROGRAMS
 
 
 def _opened(file: Path) -> tuple[Path, str]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from coatcheck import open_bank
+from coatcheck import Bank, open_bank
 from coatcheck.apps.proxy._acts import Acts
 from coatcheck.apps.proxy._answers import Proxy
 from coatcheck.apps.proxy._channel import Channel
@@ -169,6 +169,8 @@ class Bench:
     stack: AsyncExitStack
     logged: list[str]
     patience_seconds: float = 30.0
+    bank: Bank | None = None
+    """Of all proxies; each has its own where there is none. A host over stdio is of scope bench."""
 
     async def host(
         self,
@@ -223,7 +225,9 @@ class Bench:
 
     async def proxy(self, *servers: UpstreamSpec, settings: Settings | None = None) -> Proxy:
         """Return what all sessions of a proxy share."""
-        bank = await self.stack.enter_async_context(open_bank("memory:"))
+        bank = self.bank
+        if bank is None:
+            bank = await self.stack.enter_async_context(open_bank("memory:"))
 
         async def start(spec: UpstreamSpec) -> Channel:
             if spec.url is not None:

@@ -47,10 +47,14 @@ class Program:
         result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
         return json.loads(result["content"][0]["text"])
 
-    def introduce(self) -> list[psutil.Process]:
+    def introduce(self, *can: str) -> list[psutil.Process]:
         """Introduce a host. Return all processes that there are now."""
-        client = {"name": "host", "version": "1"}
-        self.ask("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
+        opening: dict[str, Any] = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {name: {} for name in can},
+            "clientInfo": {"name": "host", "version": "1"},
+        }
+        self.ask("initialize", **opening)
         own = psutil.Process(self.process.pid)
         return [own, *own.children(recursive=True)]
 
@@ -69,9 +73,9 @@ def start() -> Iterator[Callable[..., Program]]:
             os.killpg(program.process.pid, signal.SIGKILL)
         program.process.wait()
         for pipe in (program.process.stdin, program.process.stdout, program.process.stderr):
-            assert pipe is not None
-            with suppress(BrokenPipeError):
-                pipe.close()
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
 
 
 def gone(processes: list[psutil.Process]) -> bool:
@@ -153,6 +157,83 @@ def test_requests_that_were_sent_are_answered_before_it_leaves(
     assert len(err.splitlines()) == 1  # the line that a start prints
 
 
+def test_slow_answer_is_waited_for_when_the_client_sends_no_more(
+    start: Callable[..., Program],
+) -> None:
+    program = start(*PLAIN)
+    program.introduce()
+    program.send("tools/call", name="sleep", arguments={"text": "1.5"})
+
+    out, _ = program.process.communicate(timeout=WITHIN_SECONDS)
+
+    assert [json.loads(line)["id"] for line in out.splitlines()] == ["tools/call"]
+    assert program.process.returncode == 0
+
+
+def left_with(program: Program, method: str, **params: object) -> list[psutil.Process]:
+    """Send no more than one request, which takes long, and return what runs meanwhile."""
+    processes = program.introduce("elicitation")
+    program.send(method, **params)
+    assert program.process.stdin is not None
+    program.process.stdin.close()
+    program.process.stdin = None  # else `communicate` would close it again
+    return processes
+
+
+def test_signal_ends_it_at_once_while_an_answer_is_waited_for(
+    start: Callable[..., Program],
+) -> None:
+    program = start(*PLAIN)
+    processes = left_with(program, "tools/call", name="sleep", arguments={"text": "600"})
+
+    program.process.send_signal(signal.SIGTERM)
+
+    assert program.process.wait(WITHIN_SECONDS) == 0
+    assert gone(processes)
+
+
+def test_client_that_reads_no_more_ends_it_at_once_while_an_answer_is_waited_for(
+    start: Callable[..., Program],
+) -> None:
+    program = start(*PLAIN)
+    processes = left_with(program, "tools/call", name="sleep", arguments={"text": "600"})
+    assert program.process.stdout is not None
+
+    program.process.stdout.close()
+
+    assert program.process.wait(WITHIN_SECONDS) == 0
+    assert gone(processes)
+
+
+def test_question_to_a_client_that_sends_no_more_is_not_waited_for(
+    start: Callable[..., Program],
+) -> None:
+    program = start(*PLAIN)
+    processes = left_with(program, "tools/call", name="elicit", arguments={})
+
+    out, _ = program.process.communicate(timeout=WITHIN_SECONDS)
+
+    assert json.loads(out.splitlines()[-1])["id"] == "tools/call"
+    assert gone(processes)
+
+
+def test_what_only_listens_is_answered_when_the_client_sends_no_more(
+    start: Callable[..., Program],
+) -> None:
+    meta = "io.modelcontextprotocol/"
+    own: dict[str, Any] = {f"{meta}protocolVersion": "2026-07-28", f"{meta}clientCapabilities": {}}
+    program = start(*PLAIN)
+    wanted = {"toolsListChanged": True}
+    program.send("subscriptions/listen", notifications=wanted, _meta=own)
+
+    out, _ = program.process.communicate(timeout=WITHIN_SECONDS)
+
+    acknowledged, answer = (json.loads(line) for line in out.splitlines())
+    assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+    assert answer["result"]["resultType"] == "complete"
+    assert program.process.returncode == 0
+
+
 def test_standard_output_holds_messages_alone(start: Callable[..., Program]) -> None:
     program = start(*PLAIN)
     program.introduce()
@@ -174,6 +255,19 @@ def test_what_a_server_writes_to_standard_error_is_passed_on_under_its_name(
     _, err = program.process.communicate(timeout=WITHIN_SECONDS)
 
     assert b"sh: a warning" in err.splitlines()
+
+
+def test_what_a_server_writes_to_standard_error_drives_no_terminal(
+    start: Callable[..., Program],
+) -> None:
+    hostile = r"\033[2Jred\033]0;title\007 \010alert\015forged\302\233"
+    program = start("/bin/sh", "-c", f"printf '{hostile}\n' >&2; exec {' '.join(PLAIN)}")
+    program.introduce()
+
+    _, err = program.process.communicate(timeout=WITHIN_SECONDS)
+
+    (line,) = [each for each in err.decode().splitlines() if each.startswith("sh: ")]
+    assert line == "sh: red ␈alert␍forged"
 
 
 def test_client_that_reads_no_more_ends_all(start: Callable[..., Program]) -> None:

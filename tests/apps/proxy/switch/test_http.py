@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from coatcheck.apps.proxy._config import HttpFront, UpstreamSpec
+from coatcheck.apps.proxy._eras import opening_of
 from coatcheck.apps.proxy._http_front import HttpApp
 from coatcheck.testing import ManualClock, free_port
 
@@ -213,6 +214,8 @@ async def test_malformed_body_is_refused(http: httpx2.AsyncClient, body: bytes, 
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "http://127.0.0.1:9999"}, 200),
         ({"origin": "null"}, 403),
+        ({"origin": "http://["}, 403),
+        ({"host": "["}, 421),
     ],
 )
 async def test_page_of_another_site_cannot_call(
@@ -471,3 +474,51 @@ async def test_session_that_is_ended_answers_what_is_under_way(http: httpx2.Asyn
     await http.delete("/mcp", headers=own)
 
     assert (await sleeping).json()["error"]["code"] == -32800
+
+
+async def test_who_holds_most_sessions_gives_one_up_for_a_newcomer(
+    app: HttpApp, clock: ManualClock
+) -> None:
+    opening = opening_of("initialize", {})
+    few, _ = app.sessions.begin(opening, "has few")
+    many = []
+    for _ in range(255):
+        clock.advance(1)
+        many.append(app.sessions.begin(opening, "has many"))
+    app.sessions.touch(many[0][1], 1)  # it has work to do
+
+    news = [app.sessions.begin(opening, "is new")[0] for _ in range(2)]
+
+    assert app.sessions.find(few, "has few") is not None
+    assert all(app.sessions.find(id_, "is new") is not None for id_ in news)
+    left = [app.sessions.find(id_, "has many") is not None for id_, _ in many]
+    assert left == [True, False, False, *[True] * 252]
+
+
+async def test_calls_that_nobody_answers_keep_few_sessions(
+    bench: Any, plain: Any, clock: ManualClock
+) -> None:
+    front = HttpFront(host="127.0.0.1", port=0)
+    app = HttpApp(await bench.proxy(plain(era="handshake")), front, clock)
+    transport = httpx2.ASGITransport(app)
+    states: list[str] = []
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+        message, headers = modern("tools/call", "elicit", name="elicit", arguments={})
+        message["params"]["_meta"][f"{META}clientCapabilities"] = {"elicitation": {}}
+        for _ in range(17):
+            clock.advance(1)
+            answer = await post(http, message, headers)
+            states.append(answer.json()["result"]["requestState"])
+        answers = {"inputResponses": {"q1": {"action": "decline"}}}
+        again = [
+            await post(
+                http,
+                {**message, "params": {**message["params"], **answers, "requestState": state}},
+                headers,
+            )
+            for state in (states[0], states[-1])
+        ]
+        await app.sessions.end_all()
+
+    assert "no longer waiting" in again[0].json()["error"]["message"]
+    assert again[1].json()["result"]["resultType"] == "complete"

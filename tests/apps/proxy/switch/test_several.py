@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from coatcheck.apps.proxy._settings import parse_settings
+
 
 async def names(host: Any) -> list[str]:
     return [tool["name"] for tool in (await host.result("tools/list"))["tools"]]
@@ -199,3 +201,48 @@ async def test_tools_of_a_server_that_comes_late_are_told_of(
 
     assert before == ["a_x", "retrieve_context"]
     assert await names(host) == ["late_x", "a_x", "retrieve_context"]
+
+
+async def test_setting_for_a_tool_that_no_server_lists_is_told_once_all_are_known(
+    bench: Any, plain: Any, front: str
+) -> None:
+    settings = parse_settings("[tools.a_x]\nexclude = true\n[tools.a_z]\nexclude = true")
+    host = await bench.host(plain("a", "--tools", "x,y"), plain("b"), era=front, settings=settings)
+
+    for _ in range(2):
+        await names(host)
+
+    assert [line for line in bench.logged if "settings" in line] == [
+        "coatcheck proxy: the settings name a tool 'a_z', which no server lists."
+    ]
+
+
+async def test_nothing_is_told_of_settings_while_a_server_is_missing(
+    bench: Any, plain: Any, front: str
+) -> None:
+    settings = parse_settings("[tools.b_y]\nexclude = true")
+    missing = replace(plain("b"), command="/no/such/program")
+    host = await bench.host(plain("a"), missing, era=front, settings=settings)
+
+    await names(host)
+
+    assert [line for line in bench.logged if "settings" in line] == []
+
+
+async def test_of_one_server_with_pages_it_is_told_after_the_last(
+    bench: Any, plain: Any, front: str
+) -> None:
+    settings = parse_settings("[tools.x]\nexclude = true\n[tools.z]\nexclude = true")
+    host = await bench.host(
+        plain("a", "--tools", "v,w,x", "--pages", "3"), era=front, settings=settings
+    )
+    told: list[int] = []
+
+    page = await host.result("tools/list")
+    while (cursor := page.get("nextCursor")) is not None:
+        told.append(sum("settings" in line for line in bench.logged))
+        page = await host.result("tools/list", cursor=cursor)
+
+    assert told == [0, 0]
+    assert sum("settings name a tool 'z'" in line for line in bench.logged) == 1
+    assert sum("settings" in line for line in bench.logged) == 1

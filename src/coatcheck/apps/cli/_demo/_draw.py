@@ -10,7 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from .._out import draw, one_line, printable
+from ..._printable import one_line, printable
+from .._out import draw
 from ._policy import Message
 from ._run import WINDOWS, Outcome
 

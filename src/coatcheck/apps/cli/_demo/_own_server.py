@@ -1,27 +1,26 @@
 """The demo before a server of the user's own: what its results take, with the proxy and without."""
 
-import json
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-import mcp_types
+import typer
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 
-from ....errors import InvalidArgumentError, shown
 from ....records import OWN_TOOLS
 from ....tools import Tool
+from ..._printable import one_line
+from .._app import NOT_FOUND
 from .._lines import human_size
-from .._out import draw, one_line, write_json
+from .._out import draw, write, write_json
+from ._calls import harmless_calls, lines_to_try, parsed_call
 from ._draw import draw_message
 from ._policy import envelope_in
 from ._proxied import Proxied, proxied
 from ._tokens import TokenCounter
-
-_MOST_CALLS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +45,18 @@ async def show_own_server(
     Args:
         command: What starts the server.
         calls: ``TOOL`` or ``TOOL={…}``; where there are none, tools are called that say that
-            they only read, and need no arguments.
+            they only read, and of which all arguments are known.
         options: Of ``coatcheck proxy``.
         as_json: Whether one document is printed in place of all else.
 
     Raises:
         InvalidArgumentError: A call is none, or of a tool that there is not.
         ServerFailedError: The server failed.
+        typer.Exit: There was nothing to call.
     """
     async with proxied(command, options, lambda _done, _total: None) as behind:
-        wanted = [_parsed(call, behind.listed) for call in calls] or _harmless(behind.listed)
+        wanted = [parsed_call(call, behind.listed) for call in calls]
+        wanted = wanted or harmless_calls(behind.listed, command)
         counter = TokenCounter()
         called: list[Called] = []
         for tool, arguments in wanted:
@@ -69,6 +70,10 @@ async def show_own_server(
             write_json(_wire(called, behind.tools, counter.schemas(own)))
         else:
             _draw(called, behind.tools, counter.schemas(own))
+        lines = [] if called or as_json else lines_to_try(behind.listed, command)
+    if not called:
+        write("".join(f"  {one_line(line)}\n" for line in lines))
+        raise typer.Exit(NOT_FOUND)
 
 
 async def _called(
@@ -96,44 +101,13 @@ async def _called(
     )
 
 
-def _parsed(call: str, listed: Sequence[mcp_types.Tool]) -> tuple[str, dict[str, Any]]:
-    name, equals, text = call.partition("=")
-    if name not in {tool.name for tool in listed}:
-        raise InvalidArgumentError(
-            f"The server has no tool {shown(name)}.",
-            f"It has: {', '.join(tool.name for tool in listed)}.",
-        )
-    try:
-        arguments: object = json.loads(text) if equals else {}
-    except ValueError:
-        arguments = None
-    if not isinstance(arguments, dict):
-        raise InvalidArgumentError(
-            f"What follows {name}= is no JSON object.", f"--call '{name}={{\"argument\": 1}}'"
-        )
-    return name, cast("dict[str, Any]", arguments)
-
-
-def _harmless(listed: Sequence[mcp_types.Tool]) -> list[tuple[str, dict[str, Any]]]:
-    """Return calls of tools that say that they change nothing, and need no arguments."""
-    names = [
-        tool.name
-        for tool in listed
-        if tool.annotations is not None
-        and tool.annotations.read_only_hint
-        and not tool.input_schema.get("required")
-        and tool.name not in OWN_TOOLS
-    ]
-    return [(name, {}) for name in names[:_MOST_CALLS]]
-
-
 def _draw(called: Sequence[Called], tools: Sequence[Tool], own_tokens: int) -> None:
     names = ", ".join(one_line(tool.name) for tool in tools)
     if not called:
         draw(
             f"Behind the proxy: {names}.",
-            "None of them says that it only reads and needs no arguments, so none was called. "
-            "Say which: --call 'TOOL={\"argument\": 1}', as often as you like.",
+            "None of them says that it only reads and needs no arguments but those that are known, "
+            "so none was called. Say which, with --call as often as you like:",
         )
         return
     remark = (
