@@ -154,11 +154,10 @@ class HttpChannel:
 
     async def _tell(self, message: Message, line: bytes) -> None:
         try:
-            # What it says to this is not read: there is nothing to be said.
             async with self._http.stream(
                 "POST", self._url, content=line, headers=self._headers_of(message)
             ) as response:
-                pass
+                await self._body(response)  # or the connection could not be used again
         except _FAILURES as error:
             self._log(f"{self._name}: {message.method or 'an answer'} was lost: {_why(error)}")
             return

@@ -54,7 +54,7 @@ def without_forged(result: dict[str, Any]) -> dict[str, Any]:
     meta: object = result.get("_meta")
     if not isinstance(meta, dict) or META_ARTIFACTS not in meta:
         return result
-    rest = cast("dict[str, object]", dict(meta))
+    rest = {**cast("dict[str, object]", meta)}
     told, content = rest.pop(META_ARTIFACTS), result.get("content")
     entries = cast("list[object]", told) if isinstance(told, list) else []
     blocks = cast("list[object]", content) if isinstance(content, list) else []

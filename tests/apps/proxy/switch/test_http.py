@@ -15,6 +15,7 @@ import pytest
 from coatcheck.apps.proxy._config import HttpFront, UpstreamSpec
 from coatcheck.apps.proxy._eras import opening_of
 from coatcheck.apps.proxy._http_front import HttpApp
+from coatcheck.apps.proxy._http_sessions import Seat
 from coatcheck.testing import ManualClock, free_port
 
 SDK = Path(__file__).parents[1] / "servers" / "sdk.py"
@@ -481,7 +482,7 @@ async def test_who_holds_most_sessions_gives_one_up_for_a_newcomer(
 ) -> None:
     opening = opening_of("initialize", {})
     few, _ = app.sessions.begin(opening, "has few")
-    many = []
+    many: list[tuple[str, Seat]] = []
     for _ in range(255):
         clock.advance(1)
         many.append(app.sessions.begin(opening, "has many"))

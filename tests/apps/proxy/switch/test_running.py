@@ -121,3 +121,19 @@ async def test_question_beside_a_call_that_is_over_is_refused() -> None:
 
     with pytest.raises(RpcError, match="is over"):
         await question
+
+
+async def test_of_too_many_calls_the_one_that_waits_for_longest_is_given_up() -> None:
+    told: list[list[object]] = [[] for _ in range(65)]
+    parked = Parked(key="k")
+
+    states: list[Any] = []
+    for each in told:
+        running = asking(each)
+        states.append(parked.park(running, await asked(running))["requestState"])
+    await asyncio.sleep(0)
+
+    assert told == [["CancelledError"], *[[]] * 64]
+    assert parked.take(states[0]) is None
+    assert parked.take(states[1]) is not None
+    parked.close()
