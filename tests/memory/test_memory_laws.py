@@ -157,7 +157,7 @@ class MemoryMachine(RuleBasedStateMachine):
         ]
 
 
-def drive(make_store: Callable[[], Store], runs: int, steps: int) -> None:
+def check(make_store: Callable[[], Store], runs: int, steps: int) -> None:
     machine = type("Machine", (MemoryMachine,), {"make_store": staticmethod(make_store)})
     chosen = settings(max_examples=runs, stateful_step_count=steps)
     run_state_machine_as_test(machine, settings=chosen)
@@ -171,22 +171,22 @@ def fresh(text: str) -> Iterator[str]:
 
 
 def test_memory_in_this_process_behaves_as_a_dict_does() -> None:
-    drive(MemoryStore, 40, 15)
+    check(MemoryStore, 40, 15)
 
 
 def test_memory_in_files_behaves_as_a_dict_does(tmp_path: Path) -> None:
     folders = fresh("store")
-    drive(lambda: FileStore(tmp_path / next(folders)), 5, 10)
+    check(lambda: FileStore(tmp_path / next(folders)), 5, 10)
 
 
 def test_memory_on_redis_behaves_as_a_dict_does(redis_url: str) -> None:
     urls = fresh(redis_url)
-    drive(lambda: RedisStore(next(urls)), 5, 10)
+    check(lambda: RedisStore(next(urls)), 5, 10)
 
 
 def test_memory_on_s3_behaves_as_a_dict_does(s3: S3Server) -> None:
     prefixes = fresh("memory-laws-")
-    drive(lambda: ObjectStore(s3.address(next(prefixes))), 3, 8)
+    check(lambda: ObjectStore(s3.address(next(prefixes))), 3, 8)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=100))

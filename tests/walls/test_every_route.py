@@ -189,7 +189,7 @@ STATES = [
 ]
 
 
-async def compare(walls: Walls, routes: dict[str, Route], foreign: str, never: str) -> None:
+async def check_alike(walls: Walls, routes: dict[str, Route], foreign: str, never: str) -> None:
     """Fail where a route tells what is another's from what never was."""
     for name, route in routes.items():
         await walls.answers(route, never)  # what is loaded late is loaded now
@@ -216,7 +216,7 @@ in_memory = pytest.mark.parametrize(BOTH, IN_MEMORY, indirect=True)
 async def test_another_s_artifact_is_what_never_was_by_every_route(
     walls: Walls, state: Callable[[Walls], Awaitable[str]]
 ) -> None:
-    await walk(walls, state)
+    await check_walk(walls, state)
 
 
 @on_other_stores
@@ -224,16 +224,16 @@ async def test_another_s_artifact_is_what_never_was_by_every_route(
 async def test_on_disk_and_on_redis_another_s_artifact_is_what_never_was(
     walls: Walls, state: Callable[[Walls], Awaitable[str]]
 ) -> None:
-    await walk(walls, state)
+    await check_walk(walls, state)
 
 
-async def walk(walls: Walls, state: Callable[[Walls], Awaitable[str]]) -> None:
+async def check_walk(walls: Walls, state: Callable[[Walls], Awaitable[str]]) -> None:
     """Compare every route for an artifact in some state with what never was in the same form."""
     foreign = await state(walls)
     never = NEVER.get(state, f"art:{UNISSUED}")
     is_pointer = state not in {put_by_id, put_by_name}
 
-    await compare(walls, ROUTES | WHOLE | (TYPED if is_pointer else {}), foreign, never)
+    await check_alike(walls, ROUTES | WHOLE | (TYPED if is_pointer else {}), foreign, never)
 
     if state in {put, put_as_a_kind, put_by_id, granted_to_a_third}:
         assert await walls.mine.get(foreign) == ROWS
@@ -249,7 +249,7 @@ async def test_with_a_selector_another_s_artifact_is_what_never_was(
     foreign = await state(walls)
     never = f"art:{UNISSUED}"
 
-    await compare(walls, ROUTES | WHOLE, f"{foreign}{selector}", f"{never}{selector}")
+    await check_alike(walls, ROUTES | WHOLE, f"{foreign}{selector}", f"{never}{selector}")
 
 
 @in_memory
@@ -293,7 +293,7 @@ async def test_another_s_handle_is_what_never_was(
 ) -> None:
     foreign = await state(walls)
 
-    await compare(walls, HANDLES, foreign, f"ah:{UNISSUED}")
+    await check_alike(walls, HANDLES, foreign, f"ah:{UNISSUED}")
 
     states = {"done": handle_of, "expired": expired_handle_of, "pending": handle_of_what_goes_on}
     assert states[(await walls.mine.handles.poll(foreign)).status] is state
@@ -311,8 +311,8 @@ async def test_to_store_under_another_s_name_or_pointer_tells_nothing(walls: Wal
     async def stores_value(bank: Bank, asked: str) -> object:
         return await tool_reply(bank, "storeArtifact", name="n", value=asked)
 
-    await compare(walls, {"name": stores}, "plans of A", "roses of A")
-    await compare(walls, {"pointer": stores, "value": stores_value}, foreign, f"art:{UNISSUED}")
+    await check_alike(walls, {"name": stores}, "plans of A", "roses of A")
+    await check_alike(walls, {"pointer": stores, "value": stores_value}, foreign, f"art:{UNISSUED}")
 
     assert await walls.mine.get("plans of A") == ROWS
     assert await walls.theirs.get("n") == f"art:{UNISSUED}"

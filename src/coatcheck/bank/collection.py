@@ -60,30 +60,33 @@ async def collect(
             raise ValueError(f"{name} must be 0 or more, got {number}")
     shared = Shared(store, limits=Limits(cache_bytes=0), kinds=[], secret=None, clock=clock)
     await shared.check_format()
-    # By their keys: a plain name that is damaged keeps nothing from being removed.
-    found = [keys async for keys in scope_keys(store)]
-    if scope is not None:
-        found = [keys for keys in found if keys == ScopeKeys.of(scope)]
-        if not found:
-            raise UnknownScopeError("the store has no such scope")
-    done = Collected(scopes=len(found))
-    progress = Progress(tell)
-    held: set[str] = set()
-    went: set[str] = set()
+    found = await _found(store, scope)
+    done, progress = Collected(scopes=len(found)), Progress(tell)
+    held, went = set[str](), set[str]()
     for keys in found:
         collection = Collecting(shared, keys, done, progress, held=held, went=went, dry_run=dry_run)
         await collection.run(older_than_seconds)
     if quota_bytes is not None:
-        room = await evict(
-            shared,
-            found,
-            quota_bytes,
-            without=went if dry_run else (),
-            dry_run=dry_run,
-            tell=progress.advance,
-        )
+        gone, tell_one = went if dry_run else (), progress.advance
+        room = await evict(shared, found, quota_bytes, without=gone, dry_run=dry_run, tell=tell_one)
         done.evicted += len(room.evicted)
         done.size_bytes += room.evicted_bytes
         held.update(room.held)
     done.held = len(held)
     return done
+
+
+async def _found(store: Store, scope: str | None) -> list[ScopeKeys]:
+    """Return the keys of a scope, or of all.
+
+    Raises:
+        UnknownScopeError: The store has no such scope.
+    """
+    # By their keys: a plain name that is damaged keeps nothing from being removed.
+    found = [keys async for keys in scope_keys(store)]
+    if scope is None:
+        return found
+    found = [keys for keys in found if keys == ScopeKeys.of(scope)]
+    if not found:
+        raise UnknownScopeError("the store has no such scope")
+    return found

@@ -89,8 +89,7 @@ class AgentMemory:
     ) -> MemoryEntry:
         """Write an entry whole, and return it as it stands.
 
-        A key that is written again keeps its place and `created_at`; all else is what this call
-        gives.
+        Written again, a key keeps its place and `created_at`; all else is what this call gives.
 
         Args:
             key: 1 to 500 characters; `memory_keys` makes those of the four namespaces.
@@ -113,8 +112,7 @@ class AgentMemory:
             StoreError: It could not be kept.
         """
         check_key(key)
-        if created_at is not None and created_at.tzinfo is None:
-            raise ValueError("created_at needs a time zone")
+        stated_at = _whole_ms(created_at)
         known = checked_kind(kind, key)
         standing = await self._standing(key)
         if standing is not None and only_if_absent:
@@ -129,11 +127,26 @@ class AgentMemory:
             source=source,
             title=title,
             description=description,
-            created_at=_whole_ms(created_at) or at_ms(stamp_ns // _MS_NS),
+            created_at=stated_at or at_ms(stamp_ns // _MS_NS),
             pointer=None if held.artifact is None else held.artifact.pointer,
             size_bytes=held.size_bytes,
             plan_hash=plan_hash,
         )
+        once = {"only_if_absent": only_if_absent, "keeps_time": created_at is None}
+        return await self._written(entry, held, stamp_ns, standing, **once)
+
+    async def _written(
+        self,
+        entry: MemoryEntry,
+        held: _Held,
+        stamp_ns: int,
+        standing: Cell | None,
+        *,
+        only_if_absent: bool,
+        keeps_time: bool,
+    ) -> MemoryEntry:
+        """Write an entry where there is none, else over the one that stands."""
+        key = entry.key
         while standing is None:
             written = Cell(entry, stamp_ns).to_bytes(held.written)
             if await self._cells.create(key, written, held.artifact):
@@ -142,7 +155,7 @@ class AgentMemory:
             standing = await self._standing(key)
         if only_if_absent:
             return standing.entry
-        if created_at is None:
+        if keeps_time:
             entry = replace(entry, created_at=standing.entry.created_at)
         written = Cell(entry, standing.order_ns).to_bytes(held.written)
         await self._cells.put(key, written, held.artifact)
@@ -325,6 +338,13 @@ def _pointing(artifact: Artifact, size_bytes: int) -> _Held:
 
 
 def _whole_ms(at: datetime | None) -> datetime | None:
+    """Return a time as it is stored.
+
+    Raises:
+        ValueError: It has no time zone.
+    """
+    if at is not None and at.tzinfo is None:
+        raise ValueError("created_at needs a time zone")
     return None if at is None else at.replace(microsecond=at.microsecond // 1_000 * 1_000)
 
 

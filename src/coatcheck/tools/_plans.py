@@ -1,6 +1,6 @@
 """`store_plan` and `get_plan`: plans whose actions name pointers, kept whole under one."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import cast
 
 from ..bank import Bank
@@ -12,6 +12,7 @@ from ._retrieve import page_reply
 from ._tool import Arguments, Tool, tool
 
 _KIND = "plan"
+_Work = Callable[[Arguments], Awaitable[str]]
 _MOST_ACTIONS = 1_000
 
 
@@ -62,7 +63,11 @@ def plan_tools(bank: Bank) -> list[Tool]:
         page = await bank.read(artifact.pointer)
         return page_reply(page) if page.has_more else visible(str(page.content))
 
-    tools = [
+    return journaled(bank, _defined(store_plan, get_plan))
+
+
+def _defined(store_plan: _Work, get_plan: _Work) -> list[Tool]:
+    return [
         tool(
             "store_plan",
             "Keep a plan for whoever carries it out. Its actions name large values by their "
@@ -79,7 +84,6 @@ def plan_tools(bank: Bank) -> list[Tool]:
             get_plan,
         ),
     ]
-    return journaled(bank, tools)
 
 
 async def _try(bank: Bank, text: str) -> None:

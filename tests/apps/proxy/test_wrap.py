@@ -13,8 +13,8 @@ from coatcheck.apps.proxy._servers_file import Refused, read_servers
 from coatcheck.apps.proxy._wrap import Change, servers_file, unwrapped, wrapped
 from coatcheck.errors import InvalidArgumentError
 
-FILE = Path("/work/.mcp.json")
-BESIDE = Path("/work/.mcp.coatcheck.json")
+FILE = Path("/srv/shop/.mcp.json")
+BESIDE = Path("/srv/shop/.mcp.coatcheck.json")
 START = ["/bin/coatcheck", "proxy"]
 
 CLAUDE_CODE = """{

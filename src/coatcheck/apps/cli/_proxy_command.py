@@ -119,14 +119,7 @@ def proxy(
         return
     of_user = _settings(settings, dry_run=dry_run)
     if wrap is not None:
-        if http is not None:
-            raise InvalidArgumentError("A host starts the proxy over stdio.", "Leave out --http.")
-        kept = {
-            "--settings": None if settings is None else str(settings.absolute()),
-            "--store": _given(context, "store"),
-            "--scope": scope,
-            "--journal": _given(context, "journal"),
-        }
+        kept = {"--scope": scope} | _kept(context, settings, http)
         flags = {"--no-journal": no_journal, "--dry-run": dry_run}
         given = [flag for flag, is_set in flags.items() if is_set]
         wrap_host(wrap, kept, given, name=name, yes=yes)
@@ -142,6 +135,21 @@ def proxy(
         http=http,
         journal=None if no_journal or dry_run else _journal_file(journal),
     )
+
+
+def _kept(context: typer.Context, settings: Path | None, http: str | None) -> dict[str, str | None]:
+    """Return the options that a host's configuration starts the proxy with.
+
+    Raises:
+        InvalidArgumentError: One of them is none for a proxy that a host starts.
+    """
+    if http is not None:
+        raise InvalidArgumentError("A host starts the proxy over stdio.", "Leave out --http.")
+    return {
+        "--settings": None if settings is None else str(settings.absolute()),
+        "--store": _given(context, "store"),
+        "--journal": _given(context, "journal"),
+    }
 
 
 def _startable(each: "Sequence[UpstreamSpec | Refused]") -> "tuple[UpstreamSpec, ...]":

@@ -134,16 +134,16 @@ async def test_client_of_fastmcp_calls_and_reads_over_stdio(mode: Any, back: str
     transport = StdioTransport(sys.executable, [*PROXY, *behind(back)], keep_alive=False)
 
     async with asyncio.timeout(30), fastmcp.Client(transport, mode=mode) as client:
-        await use(client)
+        await check_use(client)
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_client_of_fastmcp_calls_and_reads_over_http(mode: Any, address: str) -> None:
     async with asyncio.timeout(30), fastmcp.Client(address, mode=mode) as client:
-        await use(client)
+        await check_use(client)
 
 
-async def use(client: Any) -> None:
+async def check_use(client: Any) -> None:
     tools = await client.list_tools()
     assert tools[-1].name == "retrieve_context"
     assert text_of(await client.call_tool("echo", {"text": "hi"})) == "hi"
