@@ -119,7 +119,7 @@ def proxy(
         return
     of_user = _settings(settings, dry_run=dry_run)
     if wrap is not None:
-        kept = {"--scope": scope} | _kept(context, settings, http)
+        kept = _kept(context, settings, scope, http)
         flags = {"--no-journal": no_journal, "--dry-run": dry_run}
         given = [flag for flag, is_set in flags.items() if is_set]
         wrap_host(wrap, kept, given, name=name, yes=yes)
@@ -137,7 +137,9 @@ def proxy(
     )
 
 
-def _kept(context: typer.Context, settings: Path | None, http: str | None) -> dict[str, str | None]:
+def _kept(
+    context: typer.Context, settings: Path | None, scope: str | None, http: str | None
+) -> dict[str, str | None]:
     """Return the options that a host's configuration starts the proxy with.
 
     Raises:
@@ -148,6 +150,7 @@ def _kept(context: typer.Context, settings: Path | None, http: str | None) -> di
     return {
         "--settings": None if settings is None else str(settings.absolute()),
         "--store": _given(context, "store"),
+        "--scope": scope,
         "--journal": _given(context, "journal"),
     }
 
