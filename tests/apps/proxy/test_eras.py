@@ -8,6 +8,7 @@ from coatcheck.apps.proxy._eras import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     LEVEL_KEY,
+    MODERN_FIELDS,
     SERVER_KEY,
     VERSION_KEY,
     Opening,
@@ -26,7 +27,7 @@ OLD = Opening(
 )
 NEW = Opening(era="modern", version="2026-07-28", capabilities={"roots": {}}, client={"name": "n"})
 NAMES = st.text(min_size=1).filter(
-    lambda name: name not in {"_meta", "inputResponses", "requestState"}
+    lambda name: name not in {"_meta", "inputResponses", "requestState", *MODERN_FIELDS}
 )
 PLAIN = st.dictionaries(NAMES, st.integers())
 
@@ -77,6 +78,18 @@ def test_result_translated_there_and_back_is_what_it_was(method: str, result: An
     assert there["resultType"] == "complete"
     assert ("ttlMs" in there) is (method in {"tools/list", "resources/read"})
     assert back == result
+
+
+@pytest.mark.parametrize("name", MODERN_FIELDS)
+@pytest.mark.parametrize("value", ["input_required", 0, None, {}])
+def test_member_of_the_modern_era_in_a_result_of_the_handshake_era_says_nothing(
+    name: str, value: object
+) -> None:
+    result: Any = {"content": [], name: value}
+
+    there = result_for("modern", "handshake", "tools/list", result)
+
+    assert there == result_for("modern", "handshake", "tools/list", {"content": []})
 
 
 @pytest.mark.parametrize("value", [[1], "text", 7, True])

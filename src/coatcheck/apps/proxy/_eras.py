@@ -49,7 +49,7 @@ _CACHEABLE = frozenset(
     }
 )
 _UNCACHED: Json = {"ttlMs": 0, "cacheScope": "private"}
-_MODERN_FIELDS = ("resultType", "ttlMs", "cacheScope")
+MODERN_FIELDS = ("resultType", "ttlMs", "cacheScope")
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -170,13 +170,14 @@ def result_for(client: Era, server: Era, method: str, result: Json) -> Json:
     """Return the result of a server as a client of the given era takes it.
 
     >>> result_for("modern", "handshake", "tools/call", {"content": []})
-    {'resultType': 'complete', 'content': []}
+    {'content': [], 'resultType': 'complete'}
     """
     if client == server:
         return result
+    # In the handshake era they mean nothing, so one that stands there must not come to mean it.
+    kept = {key: value for key, value in result.items() if key not in MODERN_FIELDS}
     if client == "modern":
-        return {**added_for_modern(method), **result}
-    kept = {key: value for key, value in result.items() if key not in _MODERN_FIELDS}
+        return kept | added_for_modern(method)
     meta = dict(meta_of(result))
     if SERVER_KEY in meta:
         del meta[SERVER_KEY]

@@ -8,6 +8,7 @@ from typing import cast
 from ._call import Call, Outlet
 from ._client import Client
 from ._eras import (
+    MODERN_FIELDS,
     ASKING_METHODS,
     ASKS,
     Era,
@@ -70,7 +71,7 @@ class Relay:
                 if urls is None or self._opening.era == "handshake":
                     raise error_for(self._opening.era, error) from error
                 return Reply(input_required(urls, _VISIT))
-        return self._in_era_of_client(reply, facts.era, call.method)
+        return reply
 
     async def asked(self, upstream: Upstream, method: str, params: Json) -> Json:
         """Return the client's answer to a server's request.
@@ -110,11 +111,15 @@ class Relay:
     async def _reply(self, call: Call, upstream: Upstream, era: Era, params: Json) -> Reply:
         if era == "handshake" and self._opening.era == "modern":
             await self._raise_level(call, upstream)
-        if era == self._opening.era or call.method not in ASKING_METHODS:
+        if era == self._opening.era:
             return await self._ask(call, upstream, params)
-        if era == "modern":
-            return await self._in_rounds(call, upstream, params)
-        return await self._parkable(call, upstream, params)
+        if call.method not in ASKING_METHODS:
+            reply = await self._ask(call, upstream, params)
+        elif era == "modern":
+            reply = await self._in_rounds(call, upstream, params)
+        else:
+            return await self._parkable(call, upstream, params)
+        return self._in_era_of_client(reply, era, call.method)
 
     async def _raise_level(self, call: Call, upstream: Upstream) -> None:
         """Have a server of the handshake era send what a modern request wants to see logged.
@@ -176,7 +181,7 @@ class Relay:
             running = self._run(call, upstream, params)
         outcome = await running.next()
         if isinstance(outcome, Reply):
-            return outcome
+            return self._in_era_of_client(outcome, "handshake", call.method)
         return Reply(self._parked.park(running, outcome))
 
     def _run(self, call: Call, upstream: Upstream, params: Json) -> Running:
@@ -197,15 +202,13 @@ class Relay:
 
     def _in_era_of_client(self, reply: Reply, era: Era, method: str) -> Reply:
         own = self._opening.era
-        if era == own or questions_of(reply.result) is not None:
-            return reply
         result = result_for(own, era, method, reply.result)
-        if own == "handshake" or reply.raw is None:
+        raw = reply.raw
+        if own == "handshake" or raw is None or not reply.result.keys().isdisjoint(MODERN_FIELDS):
             return Reply(result, size_bytes=reply.size_bytes)
-        added = {
-            key: value for key, value in added_for_modern(method).items() if key not in reply.result
-        }
-        rest = reply.raw[1:].lstrip()
+        rest = raw[1:].lstrip()
         # What the server sent stays as it is, to the last digit.
-        between = b"," if added and rest != b"}" else b""
-        return Reply(result, encode(added)[:-1] + between + rest, reply.size_bytes)
+        between = b"" if rest == b"}" else b","
+        return Reply(
+            result, encode(added_for_modern(method))[:-1] + between + rest, reply.size_bytes
+        )
