@@ -98,8 +98,21 @@ def test_the_pricing_story_runs_on_a_model_by_its_name(monkeypatch: pytest.Monke
     assert row["ids exact"] == row["prices right"] == "yes"
 
 
+def test_three_agents_report_exactly_on_events_that_none_of_them_sees() -> None:
+    found = rows("three_agents.py", "--events", "2000")
+    cost = {(row["way"], row["agent"]): row["tokens in"] for row in found}
+    answers = [row["answer"] for row in found if row["agent"] == "report"]
+
+    assert answers[0] == answers[1] != ""
+    assert [row["sees events"] for row in found] == ["no", "no", "no", "yes", "yes", "no"]
+    for agent in ("collect", "analyze"):
+        assert cost["pointers", agent] * 100 < cost["raw", agent]
+
+
 @pytest.mark.parametrize(
-    "command", [["grid.py", "--sizes", "2"], ["safety_sheet.py"]], ids=lambda command: command[0]
+    "command",
+    [["grid.py", "--sizes", "2"], ["safety_sheet.py"], ["three_agents.py", "--events", "500"]],
+    ids=lambda command: command[0],
 )
 def test_an_example_prints_a_table(command: list[str]) -> None:
     example, *arguments = command

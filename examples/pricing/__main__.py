@@ -20,6 +20,7 @@ import json
 from contextlib import aclosing
 from typing import Any, cast
 
+from ledger import Ledger
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from scripted import WINDOW_TOKENS, table, tokens
@@ -29,9 +30,9 @@ from coatcheck.runtime import Agent, RunContext, Step, Task
 from coatcheck.tools import plan_tools
 
 from .catalogue import CATEGORY, KINDS, REGION, Catalogue, digest, tools
-from .ledger import Ledger, scripted_model
 from .policy import ACTIONS, EXECUTE, PERCENT, PLAN, VERIFY
 from .raw import Raw
+from .script import scripted_model
 
 Row = dict[str, object]
 Plan = dict[str, Any]

@@ -6,12 +6,9 @@ from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestParameters
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from scripted import tokens
-
-from .policy import next_turn
 
 
 class Ledger(WrapperModel):
@@ -20,6 +17,8 @@ class Ledger(WrapperModel):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.requests: list[int] = []
+        self.firsts: list[str] = []
+        """The first message of a user in each request, which tells the steps apart."""
         self.tokens_out = 0
         self.chars_out = 0
         self.passed: list[str] = []
@@ -41,26 +40,13 @@ class Ledger(WrapperModel):
             for tool in model_request_parameters.function_tools
         ]
         self.requests.append(sum(tokens(each) for each in [*offered, *sent]))
+        self.firsts.append(next(each["content"] for each in sent if each["role"] == "user"))
         response = await super().request(messages, model_settings, model_request_parameters)
         said = plain(response)
         self.tokens_out += sum(tokens(each) for each in said)
         self.chars_out += sum(len(json.dumps(each)) for each in said)
         self.passed += [json.dumps(each) for each in (*sent, *said)]
         return response
-
-
-def scripted_model() -> FunctionModel:
-    """Return a model that follows `policy`."""
-
-    async def reply(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
-        sent = [part for message in messages for part in plain(message)]
-        first = next(each["content"] for each in sent if each["role"] == "user")
-        returned = [each["content"] for each in sent if each["role"] == "tool"]
-        return ModelResponse(
-            [ToolCallPart(name, args) for name, args in next_turn(first, returned)]
-        )
-
-    return FunctionModel(reply, model_name="scripted")
 
 
 def plain(message: ModelMessage) -> list[dict[str, Any]]:
