@@ -166,6 +166,19 @@ async def test_a_large_item_reaches_its_step_as_a_pointer(
     assert await context.bank.get(pointer) == text
 
 
+async def test_a_large_item_has_the_pointer_that_it_had_before_where_a_run_begins_anew(
+    context: RunContext, scripted: Any, run: Any
+) -> None:
+    said: list[str] = []
+    for again in (context, context.copy()):
+        await again.memory.set("input:logs", ["event " * 20_000])
+        script = scripted({"<list>": [finish(0)], "Read": [finish(1)]})
+        await run(fan_out(again, script, "Read {item}", depends_on=["logs"]))
+        said.append(script.first("Read"))
+
+    assert said[0] == said[1]
+
+
 async def test_a_large_result_of_an_item_stands_in_the_list_as_its_pointer(
     context: RunContext, scripted: Any, run: Any
 ) -> None:

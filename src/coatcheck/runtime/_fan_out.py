@@ -125,7 +125,8 @@ class FanOut:
     async def _text(self, value: object) -> str:
         """Return a value as instructions show it: a large one as the envelope of its pointer."""
         text = value if isinstance(value, str) else dumps(value).decode("utf-8", "surrogatepass")
-        shown = await self._means.mirror.offload(text, _ITEM)
+        # By its content: a run that goes on says what it said before.
+        shown = await self._means.mirror.offload_part(text, _ITEM)
         return visible(str(shown) if isinstance(shown, Envelope) else text)
 
     async def _run_items(self, steps: Iterable[Step], emit: Emit) -> dict[str, str]:
