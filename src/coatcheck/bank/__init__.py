@@ -15,7 +15,7 @@ from ._run import Run
 from ._stored import StoredValidator
 from ._stream import Stream
 from ._threads import in_daemon_thread, portal, work_on
-from ._typed import as_found, as_text, fit, fit_stored, parsed
+from ._typed import as_found, as_text, fit, fit_stored, misfit, parsed
 
 __all__ = [
     "TOOL",
@@ -38,6 +38,7 @@ __all__ = [
     "in_daemon_thread",
     "is_begun",
     "is_name",
+    "misfit",
     "open_bank",
     "parse_call",
     "parsed",

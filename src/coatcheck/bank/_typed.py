@@ -11,7 +11,7 @@ from ..errors import InvalidArgumentError, UnencodableValueError, shown
 from ._stored import StoredValidator
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter, ValidationError
 
 _ANY_OBJECT = ((str, Any), (str, object))
 _PLACE_PARTS = 8
@@ -156,13 +156,30 @@ def fit(
             first = first or error
     if first is None:
         raise ValueError("there was no candidate")
-    worst = first.errors(include_input=False, include_url=False, include_context=False)[0]
+    raise misfit(first, what) from None
+
+
+def misfit(error: "ValidationError", what: str) -> InvalidArgumentError:
+    """Return an error of pydantic's as one that quotes nothing of the value.
+
+    Args:
+        error: What validation raised; its first problem is told.
+        what: What the message calls the value.
+
+    >>> from pydantic import TypeAdapter, ValidationError
+    >>> try:
+    ...     TypeAdapter(dict[str, int]).validate_python({"pin": ["a secret"]})
+    ... except ValidationError as error:
+    ...     print(misfit(error, "the argument"))
+    the argument['pin'] does not fit its type: Input should be a valid integer
+    """
+    worst = error.errors(include_input=False, include_url=False, include_context=False)[0]
     where = "".join(f"[{shown(part)}]" for part in worst["loc"][:_PLACE_PARTS])
     more = "…" if len(worst["loc"]) > _PLACE_PARTS else ""
-    raise InvalidArgumentError(
+    return InvalidArgumentError(
         f"{what}{where}{more} does not fit its type: {_why(worst['type'], worst['msg'])}",
         "Pass a value, or a pointer to one, of the declared type.",
-    ) from None
+    )
 
 
 def _is_already(value: object, declared: object) -> bool:

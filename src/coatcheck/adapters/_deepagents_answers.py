@@ -1,0 +1,90 @@
+"""Answers of deepagents' file tools: for `deepagents`, and with its extra only."""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+from deepagents.backends import protocol, utils
+
+from ..bank import portal
+from ..errors import CoatcheckError, StoreUnavailableError
+from ..records import Artifact
+from ..tools import as_failure
+from ._files import Window
+
+_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
+
+
+def answer(
+    kind: Callable[..., _Result],
+    work: Coroutine[object, object, _Found],
+    fields: Callable[[_Found], dict[str, Any]],
+) -> _Result:
+    """Return an answer with what `fields` makes of what was found, or with the error.
+
+    Args:
+        kind: Of answer.
+        work: Finds it.
+        fields: Returns the arguments of `kind`.
+    """
+    try:
+        return kind(**fields(portal().run(work)))
+    except utils.InvalidGlobPatternError as error:
+        return kind(error=str(error))
+    except (CoatcheckError, OSError) as error:
+        failure = as_failure(error)
+    except Exception as error:  # noqa: BLE001 - a stranger's store raises anything
+        # Its type alone: what it says may be no model's business.
+        failure = as_failure(StoreUnavailableError(type(error).__name__))
+    return kind(error=f"{failure.message} {failure.hint}".strip())
+
+
+def fitting(pattern: str | None) -> Callable[[str], bool] | None:
+    """Return what tells which paths a pattern fits; None where there is no pattern."""
+
+    def fits(path: str) -> bool:  # a pattern that is none is told of where it is used
+        return utils.compile_grep_include_glob(pattern)(path)
+
+    return None if pattern is None else fits
+
+
+def infos(files: Mapping[str, Artifact | None]) -> list[protocol.FileInfo]:
+    """Return the facts of files and folders."""
+    return [_info(file, artifact) for file, artifact in files.items()]
+
+
+def matches(places: Sequence[tuple[str, int, str]], limit: int) -> dict[str, Any]:
+    """Return what a search found, of which there may be one more than the limit."""
+    found = [
+        protocol.GrepMatch(path=file, line=line, text=text) for file, line, text in places[:limit]
+    ]
+    return {"matches": found, "truncated": len(places) > limit}
+
+
+def text(content: str) -> protocol.FileData:
+    """Return text as the content of a file."""
+    return protocol.FileData(content=content, encoding="utf-8")
+
+
+def window(found: Window) -> dict[str, Any]:
+    """Return a window of a file; of an empty file it has no lines."""
+    if not found.text:
+        return {"file_data": text("")}
+    has_more = found.stop_line < found.total_lines
+    return {
+        "file_data": text(found.text),
+        "total_lines": found.total_lines,
+        "start_line": found.start_line + 1,
+        "end_line": found.stop_line,
+        "next_offset": found.stop_line if has_more else None,
+    }
+
+
+def _info(file: str, artifact: Artifact | None) -> protocol.FileInfo:
+    """Return the facts of a file, or of a folder where there is no artifact."""
+    if artifact is None:
+        return protocol.FileInfo(path=file, is_dir=True)
+    stored_at = artifact.stored_at.isoformat()
+    return protocol.FileInfo(
+        path=file, is_dir=False, size=artifact.size_bytes, modified_at=stored_at
+    )

@@ -1,0 +1,117 @@
+"""Who calls an MCP server, for adapters that serve: whose artifacts a call may put and see."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from ..content import loads
+from ..errors import CoatcheckError, InvalidArgumentError, UnknownPointerError, shown
+from ..records import is_id, is_pointer, names_pointer
+from ..tools import Failure, as_failure, is_failure
+from ._sessions import Session, Sessions
+
+META_SCOPE = "coatcheck/scope"
+"""Key in the `_meta` of a request, by which a client says whose artifacts it is about."""
+
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What serves one caller."""
+
+    session: Session
+    ttl_seconds: float | None = None
+    """How long what it puts lives. Only for those that nothing tells apart: to them each pointer
+    alone opens what it names, there are no names, and no failure tells of another pointer."""
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether nothing tells the caller from others."""
+        return self.ttl_seconds is not None
+
+    async def arguments(
+        self, tool: str, arguments: Mapping[str, object], schema: Mapping[str, Any] | None
+    ) -> Mapping[str, object] | Failure:
+        """Return a call's arguments with what each pointer stands for; see `Session.arguments`."""
+        found = await self.session.arguments(tool, arguments, schema)
+        return self._told(found) if isinstance(found, Failure) else found
+
+    async def reply(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return what one of our own tools replies."""
+        if self.is_anonymous:
+            try:
+                _check_unnamed(arguments)
+            except CoatcheckError as error:
+                return str(as_failure(error))
+        reply = await self.session.tools[tool].call(arguments)
+        if not self.is_anonymous or not is_failure(reply):
+            return reply
+        return str(self._told(Failure(**cast("dict[str, str]", loads(reply.encode())))))
+
+    def failure(self, error: CoatcheckError | OSError) -> Failure:
+        """Return an error as this caller may read it."""
+        return self._told(as_failure(error))
+
+    def _told(self, failure: Failure) -> Failure:
+        if self.is_anonymous and failure.error == UnknownPointerError.code:
+            return replace(failure, hint=UnknownPointerError("").hint)
+        return failure
+
+
+def caller_of(
+    sessions: Sessions,
+    *,
+    principal: str | None = None,
+    meta: Mapping[str, object] | None = None,
+    session_id: str | None = None,
+    is_local: bool,
+    anonymous_ttl_seconds: float,
+) -> Caller:
+    """Return what serves a caller, told by the first of these that is known.
+
+    What each of them says is a scope of its own kind, so that nobody can name another's.
+
+    Args:
+        sessions: Of the adapter.
+        principal: Who signed in.
+        meta: The `_meta` of the request, with or without a scope.
+        session_id: Of a session of the handshake era, over HTTP.
+        is_local: Whether the server is its one user's, as over stdio: the bank's own scope.
+        anonymous_ttl_seconds: How long artifacts of a caller without any of it live.
+
+    Raises:
+        InvalidArgumentError: The scope in `meta` is no text of 1 to 200 characters.
+    """
+    said = None if meta is None else meta.get(META_SCOPE)
+    if principal is not None:
+        return Caller(sessions.of("principal", principal))
+    if said is not None:
+        if not isinstance(said, str) or not 0 < len(said) <= _LONGEST:
+            raise InvalidArgumentError(
+                f"{META_SCOPE} is a text of 1 to {_LONGEST} characters, got {shown(said)}.",
+                "Give the name of a run, session or user, or leave it out.",
+            )
+        return Caller(sessions.of("meta", said))
+    if session_id is not None:
+        return Caller(sessions.of("session", session_id))
+    if is_local:
+        return Caller(sessions.of())
+    return Caller(sessions.of("anonymous"), anonymous_ttl_seconds)
+
+
+def _check_unnamed(arguments: Mapping[str, Any]) -> None:
+    """Refuse names, where callers would share them.
+
+    Raises:
+        UnknownPointerError: The artifact is asked for by a name.
+        InvalidArgumentError: An answer is to have one.
+    """
+    text = arguments.get("artifactId")
+    if isinstance(text, str) and not (is_pointer(text) or names_pointer(text) or is_id(text)):
+        raise UnknownPointerError(text)
+    if arguments.get("saveAs") is not None:
+        raise InvalidArgumentError(
+            "saveAs is not taken here: callers without identity have no names.",
+            "Leave saveAs out; a large answer has a pointer of its own.",
+        )

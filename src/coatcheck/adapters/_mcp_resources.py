@@ -1,0 +1,76 @@
+"""Artifacts as MCP resources, for adapters that serve: ``art://{id}``, whole or in windows."""
+
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from ..bank import Bank
+from ..content import visible
+from ..errors import InvalidArgumentError, UnknownPointerError, shown
+from ..records import is_id
+
+TEMPLATE = "art://{id}{?offset,limit}"
+DESCRIPTION = "What a pointer stands for: offset and limit count characters, of binary bytes."
+
+_WHOLE_BYTES = 32 * 1024 * 1024
+
+
+class Contents(NamedTuple):
+    """What was read: text, or bytes of what is none."""
+
+    content: str | bytes
+    content_type: str
+
+
+async def read_artifact(bank: Bank, uri: str) -> Contents | None:
+    """Return what lies at an address, None of one that is no artifact's.
+
+    Raises:
+        UnknownPointerError, ExpiredPointerError: There is none.
+        InvalidArgumentError: It is over 32 MiB and asked for whole, or the window is none.
+        StoreError: The store failed.
+    """
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    if parts.scheme != "art":
+        return None
+    if not is_id(parts.netloc) or parts.path not in {"", "/"} or parts.fragment:
+        raise UnknownPointerError(uri)
+    window = _window(parts.query)
+    artifact = await bank.find(parts.netloc)
+    if artifact is None:
+        await bank.payload(parts.netloc)  # which raises, and tells unknown from expired
+        raise UnknownPointerError(uri)
+    is_text = artifact.length_chars is not None
+    if window:
+        unit = "chars" if is_text else "bytes"
+        page = await bank.read(
+            artifact.pointer, window.get("offset", 0), window.get("limit"), unit=unit
+        )
+        content = page.content
+    elif artifact.size_bytes > _WHOLE_BYTES:
+        raise InvalidArgumentError(
+            f"The artifact has {artifact.size_bytes:,} bytes; up to {_WHOLE_BYTES:,} are sent"
+            " whole.",
+            f"Read it in windows: art://{artifact.id}?offset=0&limit=200000.",
+        )
+    else:
+        payload = await bank.payload(artifact.pointer)
+        content = payload.decode("utf-8", "surrogatepass") if is_text else payload
+    return Contents(
+        visible(content) if isinstance(content, str) else content, artifact.content_type
+    )
+
+
+def _window(query: str) -> dict[str, int]:
+    """Return the offset and limit that an address asks for."""
+    window: dict[str, int] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name not in {"offset", "limit"} or not (value.isascii() and value.isdigit()):
+            raise InvalidArgumentError(
+                f"{shown(f'{name}={value}')} is no part of a window.",
+                "Ask for art://ID?offset=0&limit=50000: whole numbers from 0 and 1 on.",
+            )
+        window[name] = int(value[:20])
+    return window

@@ -1,0 +1,138 @@
+"""What every adapter keeps: for each session of a framework a bank, a mirror and tools of ours."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+from urllib.parse import quote
+
+from ..bank import Bank, BlockingBank
+from ..errors import CoatcheckError, StoreUnavailableError
+from ..mirror import Mirror, holds_pointer
+from ..records import Limits
+from ..tools import Failure, Tool, as_failure, retrieval_tools
+
+SYSTEM_TEXT = "Large results come as pointers: pass one as an argument, or use retrieve_context."
+"""What models are told, behind the instructions of the host."""
+
+_KEPT = 256
+"""Sessions that are kept ready. One that is not is made anew: nothing of it is lost."""
+
+
+class Session:
+    """What serves the calls of one session.
+
+    Args:
+        bank: Where its results are kept.
+        limits: When a result is offloaded; None takes the bank's.
+        tools: Makes our own tools for a bank.
+    """
+
+    def __init__(
+        self, bank: Bank, limits: Limits | None, tools: Callable[[Bank], Iterable[Tool]]
+    ) -> None:
+        self.bank = bank
+        self.mirror = Mirror(bank, limits)
+        self.tools: Mapping[str, Tool] = {tool.name: _unfailing(tool) for tool in tools(bank)}
+
+    async def arguments(
+        self,
+        tool: str,
+        arguments: Mapping[str, object] | str,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Mapping[str, object] | Failure:
+        """Return a call's arguments with what each pointer stands for, or why there is nothing.
+
+        Whatever a store raises is such a reason: no run ends by it.
+
+        Args:
+            tool: Which is called, for the journal.
+            arguments: By name, or as JSON text; the same object comes back where it is a mapping
+                without pointers.
+            schema: The tool's own JSON schema, before it was widened.
+        """
+        if not isinstance(arguments, str) and not holds_pointer(arguments):
+            return arguments
+        try:
+            return await self.mirror.resolve(arguments, schema)
+        except Exception as error:  # noqa: BLE001 - a stranger's store raises anything
+            self.mirror.note(tool, (), given=(arguments,), is_error=True)
+            return _failure(tool, error)
+
+
+class Sessions:
+    """The sessions of an adapter, each a scope of its own. Safe for any number of threads.
+
+    Args:
+        bank: Stays its owner's. Its scope serves whoever names no session.
+        limits: When a result is offloaded; None takes the bank's.
+        tools: Makes our own tools for a bank.
+
+    >>> from coatcheck.stores import MemoryStore
+    >>> sessions = Sessions(Bank(MemoryStore(), scope="shop"))
+    >>> sessions.of().bank.scope, sessions.of("app", "ann/1").bank.scope
+    ('shop', 'shop/session/app/ann%2F1')
+    """
+
+    def __init__(
+        self,
+        bank: Bank | BlockingBank,
+        limits: Limits | None = None,
+        tools: Callable[[Bank], Iterable[Tool]] = retrieval_tools,
+    ) -> None:
+        self._bank = bank.bank if isinstance(bank, BlockingBank) else bank
+        self._limits = limits
+        self._tools = tools
+        self._own = Session(self._bank, limits, tools)
+        self._kept: OrderedDict[tuple[str, ...], Session] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Our own tools by name, as they are listed: what they answer is for `of` to say."""
+        return self._own.tools
+
+    def of(self, *session: str | None) -> Session:
+        """Return what serves a session.
+
+        Args:
+            session: Its id, with all that makes it one of a kind (as application, user, id).
+                Nothing, or nothing but None, is the bank's own scope.
+        """
+        parts = tuple(part or "" for part in session)
+        if not any(parts):
+            return self._own
+        with self._lock:
+            kept = self._kept.get(parts)
+            if kept is None:
+                # No part can be written so that it ends where another begins.
+                name = "/".join(quote(part, safe="", errors="surrogatepass") for part in parts)
+                bank = self._bank.scoped(f"{self._bank.scope}/session/{name}")
+                kept = self._kept[parts] = Session(bank, self._limits, self._tools)
+                if len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(parts)
+        return kept
+
+
+def _unfailing(tool: Tool) -> Tool:
+    """Return a tool of ours that replies whatever happens: no run ends by it."""
+
+    async def call(arguments: Mapping[str, Any] | str) -> str:
+        try:
+            return await tool.call(arguments)
+        except Exception as error:  # noqa: BLE001 - a stranger's store raises anything
+            return str(_failure(tool.name, error))
+
+    return replace(tool, call=call)
+
+
+def _failure(tool: str, error: Exception) -> Failure:
+    if isinstance(error, CoatcheckError | OSError):
+        return as_failure(error)
+    import logging  # a sixth of what the core takes to import, for what seldom happens
+
+    logging.getLogger("coatcheck.adapters").error("a call of %s failed", tool, exc_info=error)
+    # Its type alone: what it says may be no model's business.
+    return as_failure(StoreUnavailableError(type(error).__name__))
