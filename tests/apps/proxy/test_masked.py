@@ -34,6 +34,15 @@ SECRET = "s3cret"
         {"args": ["--connection-string", f"Server=x;Password={SECRET}"]},
         {"args": ["--db", f"Server=x;Password={SECRET}"]},
         {"args": ["-e", f"PGPASS={SECRET}"]},
+        {"args": ["-p", SECRET.upper() + "!"]},
+        {"args": ["-p", "hunter2" + SECRET]},
+        {"args": ["-a", "Tr0ub4dor" + SECRET]},
+        {"args": ["-u", f"me:{SECRET}"]},
+        {"args": [f"-p{SECRET}"]},
+        {"args": ["some-server", f"9f3a1c{SECRET}77b2e4d0"]},
+        {"url": f"https://mcp.example.com/api/s/9f3a1c{SECRET}77b2e4d0/mcp"},
+        {"args": [f"https://mcp.example.com/9f3a1c{SECRET}77b2e4d0"]},
+        {"url": f"https://host/mcp#token={SECRET}"},
         {"command": f"env TOKEN={SECRET} npx"},
         {"apiKey": SECRET},
         {"oauth": {"clientSecret": SECRET}},
@@ -42,8 +51,8 @@ SECRET = "s3cret"
 def test_a_secret_is_left_out(entry: dict[str, object]) -> None:
     text = json.dumps({"server": entry})
 
-    assert SECRET in text
-    assert SECRET not in masked(text)
+    assert SECRET in text.lower()
+    assert SECRET not in masked(text).lower()
     assert "•••" in masked(text)
 
 
@@ -53,6 +62,9 @@ def test_a_secret_is_left_out(entry: dict[str, object]) -> None:
         {"command": "npx", "args": ["-y", "@scope/server-files", "/home/me", "--keys", "-v"]},
         {"env": {"TOKEN": "${TOKEN}"}, "args": ["--token", "${env:TOKEN}"]},
         {"url": "https://host/mcp", "type": "http"},
+        {"args": ["-p", "8080", "-m", "mcp_server_git", "-c", "./x.py", "-i", "@scope/pkg@1.2"]},
+        {"url": "https://host.example.com/v1/some-long-path-of-words/mcp"},
+        {"args": ["mcp-server-motherduck==1.2.3", "--db-path", ":memory:", "-port", "80"]},
         {"command": "C:\\keys\\x.exe", "args": ["--path", "/tmp", "--port", "80:80"]},
         {"apiKey": "${KEY}", "cwd": "/home/me/auth"},
     ],

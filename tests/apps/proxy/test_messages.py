@@ -144,3 +144,17 @@ def test_json_of_a_result_is_one_line_whatever_came() -> None:
     line = b'{"jsonrpc":"2.0","id":7,"result":{"n":\n1.50,\r\n"t":"\\n"\n}}'
 
     assert read_message(line).raw == b'{"n": 1.50,\r "t":"\\n" }'
+
+
+@pytest.mark.parametrize("id_", ["1.0", "-2.5", "1e3", '"1.5"'])
+def test_id_may_be_any_number_and_is_given_back_as_it_came(id_: str) -> None:
+    message = read_message(b'{"jsonrpc":"2.0","id":%b,"method":"ping"}' % id_.encode())
+
+    again = json.loads(result_line(message.id, {}))["id"]
+    assert (type(again), again) == (type(json.loads(id_)), json.loads(id_))
+
+
+@pytest.mark.parametrize("id_", ["NaN", "Infinity", "true", "null", "[]", "{}"])
+def test_id_that_is_no_number_and_no_text_is_refused(id_: str) -> None:
+    with pytest.raises(MalformedError, match="An id is a text or a number"):
+        read_message(b'{"jsonrpc":"2.0","id":%b,"method":"ping"}' % id_.encode())

@@ -142,3 +142,13 @@ def test_a_file_sets_what_it_says(tmp_path: Path) -> None:
 
     assert settings.limits == Limits(glimpse_tokens=7)
     assert settings.anonymous_ttl_seconds == 60.0
+
+
+@pytest.mark.parametrize("name", ["my_server_rows", "my server_rows", "rows"])
+def test_a_tool_goes_by_the_name_that_a_host_sees_where_its_server_has_another(name: str) -> None:
+    settings = parse_settings(f'[tools."{name}"]\nexclude = true\ninline_bytes = 7')
+
+    assert settings.excludes("my server", "rows", "my_server_rows")
+    assert settings.inline_limit("my server", "rows", "my_server_rows") == 7
+    assert settings.is_for(name, "my server", "rows", "my_server_rows")
+    assert not settings.is_for(name, "other", "lines", "other_lines")

@@ -126,6 +126,7 @@ class Acts:
         *,
         upstream: str,
         prefixed: bool = False,
+        listed_as: Mapping[str, str] | None = None,
     ) -> list[dict[str, object]]:
         """Return the tools of an upstream as they are to be listed, under their own names.
 
@@ -134,16 +135,18 @@ class Acts:
             upstream: Its name.
             prefixed: Whether they will be listed under other names than their own. If not, one
                 with the name of ours is left out, and the log tells so once.
+            listed_as: The name of each that a host will see, where it is another.
         """
+        shown_as = listed_as or {}
         listed: list[dict[str, object]] = []
         for tool in tools:
             name = str(tool.get("name"))
-            self.unmatched.listed(upstream, name)
+            self.unmatched.listed(upstream, name, shown_as.get(name))
             if is_reader(tool) and not self._is_off:
                 self._further[upstream] = None
             if not prefixed and self.is_own(name):
                 self._tell_of_collision(upstream, name)
-            elif self._passes(upstream, name):
+            elif self._passes(upstream, name, shown_as.get(name)):
                 listed.append(dict(tool))
             else:
                 keeps_output = name in self._settings.limits.never
@@ -208,7 +211,7 @@ class Acts:
             CoatcheckError: A pointer stands for nothing, or for what the tool does not take. The
                 upstream is not to be called: answer with `failure`.
         """
-        if self._passes(upstream, tool) or not holds_pointer(arguments):
+        if self._passes(upstream, tool, listed_as) or not holds_pointer(arguments):
             return arguments
         mirror = self._desk(scope).mirror
         try:
@@ -263,10 +266,10 @@ class Acts:
         """
         result = without_forged(result)
         settings, mirror = self._settings, self._desk(scope).mirror
-        if tool in OWN_TOOLS or tool in settings.limits.never or settings.excludes(upstream, tool):
+        names = (upstream, tool, listed_as)
+        if tool in OWN_TOOLS or tool in settings.limits.never or settings.excludes(*names):
             return result
-        limit_bytes = settings.inline_limit(upstream, tool)
-        image_bytes = settings.image_limit(upstream, tool)
+        limit_bytes, image_bytes = settings.inline_limit(*names), settings.image_limit(*names)
         least = limit_bytes if image_bytes is None else min(limit_bytes, image_bytes)
         if size_hint is not None and size_hint < least and self._bank.journal is None:
             return result
@@ -305,12 +308,14 @@ class Acts:
                 raise UnknownPointerError(error.pointer) from None
             raise
 
-    def _passes(self, upstream: str, tool: str) -> bool:
+    def _passes(self, upstream: str, tool: str, listed_as: str | None) -> bool:
         """Return whether definition and arguments of a tool stay what they are.
 
         Those of a proxy further in take pointers of their own.
         """
-        return self._is_off or tool in OWN_TOOLS or self._settings.excludes(upstream, tool)
+        return (
+            self._is_off or tool in OWN_TOOLS or self._settings.excludes(upstream, tool, listed_as)
+        )
 
     def _desk(self, scope: Scope) -> _Desk:
         desk = self._desks.get(scope.name)

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 from ...errors import CoatcheckError
 from ._acts import Acts
 from ._call import Call
-from ._catalog import KINDS, PROMPTS, TEMPLATES, TOOLS, Catalog, Kind, items_of
+from ._catalog import KINDS, PROMPTS, TASKS, TEMPLATES, TOOLS, Catalog, Kind, items_of
 from ._channel import Log, ServerDownError
 from ._client_runs import ClientRuns
 from ._config import UpstreamSpec
@@ -20,6 +21,7 @@ from ._messages import INVALID_PARAMS, METHOD_NOT_FOUND, Json, RpcError
 from ._relay import Relay
 from ._scope import Scope
 from ._subscriptions import Subscriptions
+from ._tasks import STATUS, Task, Tasks, outcome_of, with_outcome
 from ._together import Together
 from ._upstream import Facts, Known, StartChannel, Upstream
 
@@ -27,10 +29,9 @@ _LINKS_SINCE = "2025-06-18"
 """The version that brought `resource_link`."""
 _MOST_PAGES = 1_000
 """Of lists that are remembered for when their server is not there."""
-_MOST_TASKS = 10_000
-"""Of one server."""
-_OF_RUNS = frozenset({"tools/call", "tasks/result", "resources/read"})
+_OF_RUNS = frozenset({"tools/call", "tasks/get", "tasks/result", "resources/read"})
 """What shows artifacts, or makes them."""
+_OF_TASKS = ("tasks/get", "tasks/result", "tasks/update", "tasks/cancel")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,7 @@ class Answers:
         upstreams: Its servers.
         relay: Passes requests on to them.
         subscriptions: What it wants to hear of.
+        tasks: What its calls became.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Answers:
         upstreams: Sequence[Upstream],
         relay: Relay,
         subscriptions: Subscriptions,
+        tasks: Tasks,
     ) -> None:
         self._acts = proxy.acts
         self._log = proxy.log
@@ -93,8 +96,7 @@ class Answers:
         self._relay = relay
         self._subscriptions = subscriptions
         self._pages: dict[tuple[str, str], Json] = {}
-        self._tasks: dict[str, dict[str, tuple[Upstream, str, str]]] = {}
-        """Of each server the tasks that calls became, each with its tool."""
+        self._tasks = tasks
         self._patience_seconds = proxy.patience_seconds
         self._together = Together(relay, patience_seconds=proxy.patience_seconds)
         self.catalog = Catalog(
@@ -111,9 +113,8 @@ class Answers:
             "prompts/get": self._get_prompt,
             "completion/complete": self._complete,
             "logging/setLevel": self._set_level,
-            "tasks/get": self._of_task,
-            "tasks/result": self._of_task,
-            "tasks/cancel": self._of_task,
+            **dict.fromkeys(_OF_TASKS, self._of_task),
+            TASKS.method: self._list_tasks,
             "subscriptions/listen": subscriptions.listen,
             **dict.fromkeys(KINDS, self._list),
         }
@@ -127,9 +128,8 @@ class Answers:
             CoatcheckError: What it asks of the proxy itself breaks a rule.
         """
         answer, runs = self._by_method.get(call.method, self._pass_on), self._identity.runs
-        if runs is None or call.method not in _OF_RUNS:
-            return await answer(call)
-        with await runs.within(self._scope(call)):
+        is_held = runs is not None and call.method in _OF_RUNS
+        with await runs.within(self._scope(call)) if runs and is_held else nullcontext():
             return await answer(call)
 
     async def _introduce(self, _: Call) -> Reply:
@@ -205,8 +205,7 @@ class Answers:
         shown, arguments = call.params.get("name"), call.params.get("arguments", {})
         if not isinstance(shown, str):
             raise RpcError(INVALID_PARAMS, "name is the name of a tool.")
-        given = cast("Json", arguments) if isinstance(arguments, dict) else None
-        scope = self._scope(call)
+        given, scope = _object(arguments), self._scope(call)
         if self._acts.is_own(shown):
             return await self._call_own(call, scope)
         try:
@@ -218,7 +217,7 @@ class Answers:
                     upstream.name,
                     tool,
                     given,
-                    listing=self._listing(upstream),
+                    listing=partial(self.catalog.raw_tools, upstream),
                     listed_as=shown,
                 )
                 if resolved is not given:
@@ -229,10 +228,10 @@ class Answers:
         except ServerDownError as error:
             text = {"type": "text", "text": str(error)}
             return self._own({"content": [text], "isError": True})
-        task = reply.result.get("task")
-        if isinstance(task, dict):
-            self._remember(cast("Json", task).get("taskId"), upstream, tool, shown)
-        return await self._shown(call, (upstream, tool, shown), reply, given)
+        made = Task(upstream, tool, shown)
+        self._tasks.note(reply.result, made)
+        result = await self._shown(call, made, reply.result, given, reply.size_bytes)
+        return reply if result is reply.result else Reply(result)
 
     async def _made(self, call: Call, upstream: Upstream, params: Json) -> Reply:
         try:
@@ -245,48 +244,53 @@ class Answers:
         return await self._relay.request(call, upstream, params)
 
     async def _shown(
-        self, call: Call, of: tuple[Upstream, str, str], reply: Reply, given: Json | None
-    ) -> Reply:
-        upstream, tool, listed_as = of
-        result = await self._acts.result(
+        self, call: Call, of: Task, result: Json, given: Json | None, size_bytes: int
+    ) -> Json:
+        return await self._acts.result(
             self._scope(call),
-            upstream.name,
-            tool,
-            reply.result,
+            of.upstream.name,
+            of.tool,
+            result,
             given=given,
-            listed_as=listed_as,
-            size_hint=reply.size_bytes or None,
+            listed_as=of.listed_as,
+            size_hint=size_bytes or None,
             links=self._opening.version >= _LINKS_SINCE,
         )
-        return reply if result is reply.result else Reply(result)
-
-    def _remember(self, task_id: object, upstream: Upstream, tool: str, shown: str) -> None:
-        """Note whose a task is. A server takes neither an id from another one, nor its room."""
-        if not isinstance(task_id, str):
-            return
-        known = self._task(task_id)
-        if known is not None and known[0] is not upstream:
-            self._log(f"{upstream.name}: its task has the id of one of {known[0].name}")
-            return
-        own = self._tasks.setdefault(upstream.name, {})
-        if len(own) >= _MOST_TASKS:
-            own.pop(next(iter(own)))
-        own[task_id] = (upstream, tool, shown)
-
-    def _task(self, task_id: object) -> tuple[Upstream, str, str] | None:
-        if not isinstance(task_id, str):
-            return None
-        return next((own[task_id] for own in self._tasks.values() if task_id in own), None)
 
     async def _of_task(self, call: Call) -> Reply:
         """Ask the server that a task is of; what came of a call is shown as that of any other."""
-        known = self._task(call.params.get("taskId"))
-        if known is None:
+        task = self._tasks.find(call.params.get("taskId"))
+        if task is not None:
+            reply = await self._relay.request(call, task.upstream, call.params)
+        else:  # of a client that has come back: whoever knows it
+            upstream, reply = await self._together.first(call, self._upstreams, lambda _: True)
+            task = Task(upstream, call.method, call.method)
+        result = await self._with_outcome(call, task, call.method, reply.result, reply.size_bytes)
+        return reply if result is reply.result else Reply(result)
+
+    async def _with_outcome(
+        self, call: Call, task: Task, method: str, told: Json, size_bytes: int
+    ) -> Json:
+        outcome = outcome_of(method, told)
+        if outcome is None:
+            return told
+        shown = await self._shown(call, task, outcome, None, size_bytes)
+        return told if shown is outcome else with_outcome(method, told, shown)
+
+    async def _list_tasks(self, call: Call) -> Reply:
+        if self._alone is not None:
             return await self._pass_on(call)
-        reply = await self._relay.request(call, known[0], call.params)
-        if call.method != "tasks/result":
-            return reply
-        return await self._shown(call, known, reply, None)
+        return self._own(await self.catalog.page(TASKS, call.params.get("cursor")), call.method)
+
+    async def tell_of_task(self, upstream: Upstream, params: Json) -> None:
+        """Tell those who listen to a task what its server tells of it."""
+        task_id = params.get("taskId")
+        task = self._tasks.find(task_id) or Task(upstream, STATUS, STATUS)
+        if task.upstream is not upstream:
+            return  # one of another server's tasks
+        for call, own in self._subscriptions.of_task(task_id, params):
+            told = await self._with_outcome(call, task, STATUS, own, 0)
+            await call.tell(STATUS, told)
 
     async def _call_own(self, call: Call, scope: Scope) -> Reply:
         further_in = await self._acts.readers_further_in(scope, call.params)
@@ -332,8 +336,7 @@ class Answers:
         return await self._relay.request(call, upstream, params)
 
     async def _complete(self, call: Call) -> Reply:
-        of = call.params.get("ref")
-        reference = cast("Json", of) if isinstance(of, dict) else {}
+        reference = _object(call.params.get("ref")) or {}
         if reference.get("type") != "ref/prompt":
             return await self._at_likeliest(call, reference.get("uri"))
         upstream, name = await self._owner(PROMPTS, str(reference.get("name")))
@@ -369,12 +372,6 @@ class Answers:
             return self._alone, shown
         return await self.catalog.owner(kind, shown)
 
-    def _listing(self, upstream: Upstream) -> Callable[[], Awaitable[Sequence[Json]]]:
-        async def listing() -> Sequence[Json]:
-            return await self.catalog.raw_tools(upstream)
-
-        return listing
-
     def _scope(self, call: Call) -> Scope:
         return self._acts.scope(
             principal=self._identity.principal,
@@ -394,3 +391,7 @@ class Answers:
         facts = await upstream.ready()
         result = (await upstream.request(method, params)).result
         return result_for("handshake", facts.era, method, result)
+
+
+def _object(value: object) -> Json | None:
+    return cast("Json", value) if isinstance(value, dict) else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ._eras import LEVEL_KEY, meta_of
-from ._messages import Json, RequestId, notification_line
+from ._messages import Json, RequestId, as_id, notification_line
 
 
 class Outlet(Protocol):
@@ -44,7 +44,7 @@ class Call:
     @property
     def wants_progress(self) -> bool:
         """Whether it asked to be told how far it is."""
-        return isinstance(self.meta.get("progressToken"), int | str)
+        return as_id(self.meta.get("progressToken")) is not None
 
     async def tell_progress(self, params: Json) -> None:
         """Pass on how far the server is, under the client's own token."""

@@ -40,6 +40,7 @@ TOOLS = Kind("tools/list", "tools", "tools")
 PROMPTS = Kind("prompts/list", "prompts", "prompts")
 RESOURCES = Kind("resources/list", "resources", "resources")
 TEMPLATES = Kind("resources/templates/list", "resourceTemplates", "resources")
+TASKS = Kind("tasks/list", "tasks", "tasks")
 KINDS = {kind.method: kind for kind in (TOOLS, PROMPTS, RESOURCES, TEMPLATES)}
 
 
@@ -100,11 +101,6 @@ class Catalog:
             ServerDownError: No server is there.
         """
         lists = await self._all_lists(kind)
-        if kind is TOOLS:
-            lists = {
-                server: self._acts.tools(items, upstream=server, prefixed=True)
-                for server, items in lists.items()
-            }
         named = {
             self._prefixes[server]: [str(item.get("name")) for item in items]
             for server, items in lists.items()
@@ -117,7 +113,13 @@ class Catalog:
         }
         shown_by_owner = {owner: shown for shown, owner in self._owners[kind.method].items()}
         merged: list[Json] = []
-        for server, items in lists.items():
+        for server, listed in lists.items():
+            items = listed
+            if kind is TOOLS:
+                seen_as = {
+                    name: each for (of, name), each in shown_by_owner.items() if of == server
+                }
+                items = self._acts.tools(listed, upstream=server, prefixed=True, listed_as=seen_as)
             for item in items:
                 shown = shown_by_owner.pop((server, str(item.get("name"))), None)
                 if shown is not None:  # else listed twice
@@ -135,8 +137,10 @@ class Catalog:
         if found is None:
             await self.everything(kind)
             found = self._owners[kind.method].get(shown)
+        if found is None and await self._waited_for(kind, shown):
+            await self.everything(kind)
+            found = self._owners[kind.method].get(shown)
         if found is None:
-            await self._blame(shown)
             raise RpcError(INVALID_PARAMS, f"Unknown {kind.key.removesuffix('s')}: {shown}")
         server, name = found
         return next(each for each in self._upstreams if each.name == server), name
@@ -256,13 +260,20 @@ class Catalog:
                 f" {self._patience_seconds:g} seconds."
             ) from error
 
-    async def _blame(self, shown: str) -> None:
-        """Raise for the server whose prefix a name has, where that is not there."""
+    async def _waited_for(self, kind: Kind, shown: str) -> bool:
+        """Wait for the server whose prefix a name has, where it has not listed anything yet.
+
+        Returns whether it is there now.
+
+        Raises:
+            ServerDownError: It is not there, and does not come.
+        """
         by_length = sorted(self._upstreams, key=lambda each: -len(self._prefixes[each.name]))
         for upstream in by_length:
             if shown.startswith(f"{self._prefixes[upstream.name]}_"):
                 await upstream.ready()
-                return
+                return (kind.method, upstream.name) not in self._lists
+        return False
 
     def _learn(self, upstream: Upstream, items: Sequence[Json]) -> None:
         for item in items:

@@ -31,6 +31,15 @@ _ENVELOPE = frozenset({VERSION_KEY, CLIENT_KEY, CAPABILITIES_KEY, LEVEL_KEY})
 
 ASKING_METHODS = frozenset({"tools/call", "prompts/get", "resources/read"})
 """What a server may answer with questions in the modern era."""
+NAMED = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+"""The parameter that a modern request over HTTP repeats in its header Mcp-Name."""
 ASKS = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",

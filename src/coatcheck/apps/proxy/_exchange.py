@@ -72,7 +72,7 @@ class Exchange:
         self._channel = channel
         self._hears = hears
         self._ids = itertools.count(1)
-        self._waiting: dict[int, _Waiting] = {}
+        self._waiting: dict[RequestId, _Waiting] = {}
         self._asks: dict[RequestId, asyncio.Task[None]] = {}
         self._cancels: set[asyncio.Task[None]] = set()
         self._is_over = False

@@ -11,6 +11,8 @@ from ._upstream import Facts
 _FLAGGED = ("tools", "resources", "prompts")
 _PLAIN = ("completions", "logging")
 _OPEN = ("experimental", "extensions")
+_TASKS = "tasks"
+"""Of the handshake era alone."""
 
 
 def greeting(opening: Opening, servers: Mapping[str, Facts], instructions: str) -> Json:
@@ -53,9 +55,20 @@ def _capabilities(facts: Sequence[Facts], opening: Opening) -> Json:
                 merged[name] = {**_object(merged.get(name)), **told}
             elif name in _PLAIN or name in _OPEN:
                 merged[name] = {**_object(merged.get(name)), **_object(value)}
+            elif name == _TASKS and each.era == opening.era:
+                merged[name] = _together(_object(merged.get(name)), _object(value))
             elif len(facts) == 1 and each.era == opening.era:
                 merged[name] = value
     return merged
+
+
+def _together(one: Json, other: Json) -> Json:
+    """Return what two servers can, each level of it."""
+    both = {**one, **other}
+    for name in one.keys() & other.keys():
+        if isinstance(one[name], dict) and isinstance(other[name], dict):
+            both[name] = _together(_object(one[name]), _object(other[name]))
+    return both
 
 
 def _instructions(servers: Mapping[str, Facts], own: str) -> str:

@@ -1,65 +1,51 @@
 """The front over streamable HTTP: many clients, of both eras, at one path."""
 
 import asyncio
-import hmac
 import socket
 import time
-from collections.abc import Callable, Generator, Mapping, MutableMapping
+from collections.abc import Callable, Coroutine, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import uvicorn
 
 from ._answers import Proxy
 from ._config import HttpFront
-from ._eras import (
-    ASKING_METHODS,
-    HEADER_MISMATCH,
-    MODERN_VERSIONS,
-    VERSION_KEY,
-    is_modern,
-    meta_of,
-    opening_of,
-)
-from ._http_reply import (
-    Headers,
-    Receive,
-    Send,
-    Stream,
-    send_error,
-    send_json,
-    send_reply,
-    send_stream,
+from ._eras import ASKING_METHODS, MODERN_VERSIONS, is_modern, opening_of
+from ._http_reply import Headers, Receive, Send, send_error, send_json, send_reply, send_stream
+from ._http_request import (
+    EVENTS,
+    RefusedError,
+    body_of,
+    check_origin,
+    check_routing,
+    gone,
+    principal_of,
+    takes_events,
 )
 from ._http_sessions import FULL, HttpSessions, Seat
+from ._http_streams import Reading, Stream
 from ._messages import (
     INVALID_REQUEST,
-    PARSE_ERROR,
     MalformedError,
     Message,
     RequestId,
     RpcError,
+    error_line,
     read_message,
 )
 
 PATH = "/mcp"
-_LARGEST_BYTES = 128 * 1024 * 1024
 _SESSION = "mcp-session-id"
-_EVENTS = "text/event-stream"
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_CODED = "=?base64?"
-_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-
-
-class _RefusedError(Exception):
-    """A request is answered before its message is looked at."""
-
-    def __init__(self, status: int, error: RpcError, headers: Headers | None = None) -> None:
-        super().__init__(error.message)
-        self.status = status
-        self.error = error
-        self.headers = headers or []
+_LAST_EVENT = "last-event-id"
+_PRIMED_SINCE = "2025-11-25"
+"""The version whose clients take an event without a message."""
+_CANCELLED = -32800
+_IDLE_SECONDS = 120
+"""After which a connection without requests is closed: longer than clients keep theirs (5 to 90
+seconds), or one would send a request just as it is closed here, and lose it."""
+_DIGITS = 15
+"""Of the number of an event, at most."""
 
 
 class HttpApp:
@@ -85,7 +71,7 @@ class HttpApp:
         }
         try:
             await self._serve(scope, headers, receive, send)
-        except _RefusedError as refused:
+        except RefusedError as refused:
             await send_error(send, refused.status, refused.error, headers=refused.headers)
 
     async def _serve(
@@ -96,9 +82,9 @@ class HttpApp:
         send: Send,
     ) -> None:
         if scope["path"].rstrip("/") != PATH:
-            raise _RefusedError(404, RpcError(INVALID_REQUEST, f"The path is {PATH}."))
-        self._check_origin(headers)
-        principal = self._principal(headers)
+            raise RefusedError(404, RpcError(INVALID_REQUEST, f"The path is {PATH}."))
+        check_origin(headers, self._front)
+        principal = principal_of(headers, self._front)
         if scope["method"] == "POST":
             await self._post(headers, principal, receive, send)
         elif scope["method"] == "GET":
@@ -106,44 +92,13 @@ class HttpApp:
         elif scope["method"] == "DELETE":
             await self._delete(headers, principal, send)
         else:
-            raise _RefusedError(405, RpcError(INVALID_REQUEST, "POST, GET or DELETE."))
-
-    def _check_origin(self, headers: Mapping[str, str]) -> None:
-        """Refuse what a page in a browser sends: it may have been led here by a name of its own.
-
-        Raises:
-            _RefusedError: The request does not come from here.
-        """
-        host = _host_of(f"//{headers.get('host', '')}")
-        origin = headers.get("origin")
-        if self._front.host in _LOOPBACK and host not in _LOOPBACK:
-            raise _RefusedError(421, RpcError(INVALID_REQUEST, "The host is not this one."))
-        if origin is not None and _host_of(origin) != host:
-            raise _RefusedError(403, RpcError(INVALID_REQUEST, "The origin is not this host."))
-
-    def _principal(self, headers: Mapping[str, str]) -> str | None:
-        """Return who signed in, None where nobody has to.
-
-        Raises:
-            _RefusedError: Someone has to, and did not.
-        """
-        if not self._front.principals:
-            return None
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        found = None
-        for known, principal in self._front.principals.items():
-            if hmac.compare_digest(known.encode(), token.strip().encode()):
-                found = principal
-        if found is None or kind.lower() != "bearer":
-            error = RpcError(INVALID_REQUEST, "A bearer token is needed.")
-            raise _RefusedError(401, error, [(b"www-authenticate", b"Bearer")])
-        return found
+            raise RefusedError(405, RpcError(INVALID_REQUEST, "POST, GET or DELETE."))
 
     async def _post(
         self, headers: Mapping[str, str], principal: str | None, receive: Receive, send: Send
     ) -> None:
         try:
-            message = read_message(await _body(receive))
+            message = read_message(await body_of(receive))
         except MalformedError as error:
             await send_error(send, 400, RpcError(error.code, str(error)), error.id)
             return
@@ -163,12 +118,12 @@ class HttpApp:
         send: Send,
     ) -> None:
         if message.method is None:
-            raise _RefusedError(400, RpcError(INVALID_REQUEST, "A client sends no answers here."))
+            raise RefusedError(400, RpcError(INVALID_REQUEST, "A client sends no answers here."))
         if message.id is None:
             await send_json(send, 202)
             return
         try:
-            _check_routing(message, headers)
+            check_routing(message, headers)
             seat = self.sessions.share(
                 opening_of(message.method, message.params),
                 principal,
@@ -210,10 +165,10 @@ class HttpApp:
     def _seat(self, headers: Mapping[str, str], principal: str | None) -> Seat:
         id_ = headers.get(_SESSION)
         if id_ is None:
-            raise _RefusedError(400, RpcError(INVALID_REQUEST, f"{_SESSION} is missing."))
+            raise RefusedError(400, RpcError(INVALID_REQUEST, f"{_SESSION} is missing."))
         seat = self.sessions.find(id_, principal)
         if seat is None:
-            raise _RefusedError(404, RpcError(INVALID_REQUEST, "There is no such session."))
+            raise RefusedError(404, RpcError(INVALID_REQUEST, "There is no such session."))
         return seat
 
     async def _answer(
@@ -227,53 +182,90 @@ class HttpApp:
         own: Headers | None = None,
         modern: bool = False,
     ) -> None:
-        """Answer one request; that its client goes ends it in the modern era, and only there."""
-        stream = Stream(is_taken=_takes_events(headers))
+        """Answer one request; that its client goes ends it in the modern era, and only there.
+
+        In the handshake era the client may come back for what it missed, where it was told how.
+        """
+        id_, streams = cast("RequestId", message.id), self.sessions.streams
+        is_taken = takes_events(headers)
+        stream = Stream(is_taken=is_taken) if modern else streams.new(is_taken=is_taken)
+        reading = stream.read()
         answering = seat.session.answer(message, stream)
-        with self._using(seat):
-            replying = asyncio.create_task(
-                send_reply(
-                    send,
-                    answering,
-                    stream,
-                    id=cast("RequestId", message.id),
-                    headers=own or [],
-                    tells_status=modern,
-                )
-            )
-            gone = asyncio.create_task(_gone(receive))
-            try:
-                await asyncio.wait({replying, gone}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
+        self.sessions.touch(seat, 1)
+
+        def finish(task: "asyncio.Task[bytes]") -> None:
+            stream.finish(_answer_of(task, id_))
+            self.sessions.touch(seat, -1)
+
+        answering.add_done_callback(finish)
+        replying = send_reply(
+            send,
+            reading,
+            own or [],
+            opens=lambda: None if modern else streams.keep(seat, stream),
+            primes=_is_primed(seat),
+            tells_status=modern,
+        )
+        try:
+            await self._until_gone(seat, replying, reading, receive)
+        finally:
+            if modern:
+                answering.cancel()
+            if streams.find(seat, stream.name) is not stream:
                 stream.close()
-                gone.cancel()
-                if modern and not answering.done():
-                    answering.cancel()
-                if not replying.done():
-                    replying.cancel()
-                await asyncio.wait({replying, gone})
 
     async def _get(
         self, headers: Mapping[str, str], principal: str | None, receive: Receive, send: Send
     ) -> None:
+        """Send what a client is told outside requests, or all after the event that it names."""
         if headers.get("mcp-protocol-version") in MODERN_VERSIONS:
-            raise _RefusedError(405, RpcError(INVALID_REQUEST, "POST subscriptions/listen."))
+            raise RefusedError(405, RpcError(INVALID_REQUEST, "POST subscriptions/listen."))
         seat = self._seat(headers, principal)
-        if not _takes_events(headers):
-            raise _RefusedError(406, RpcError(INVALID_REQUEST, f"Accept {_EVENTS}."))
-        if seat.is_heard:
-            raise _RefusedError(409, RpcError(INVALID_REQUEST, "The session has a stream already."))
-        seat.is_heard = True
-        with self._using(seat):
-            streaming = asyncio.create_task(send_stream(send, seat.stream, []))
-            gone = asyncio.create_task(_gone(receive))
+        if not takes_events(headers):
+            raise RefusedError(406, RpcError(INVALID_REQUEST, f"Accept {EVENTS}."))
+        reading = self._reading(seat, headers.get(_LAST_EVENT))
+        sending = send_stream(send, reading, [], primes=_is_primed(seat))
+        only_listens = reading.stream is seat.stream
+        await self._until_gone(seat, sending, reading, receive, only_listens=only_listens)
+
+    def _reading(self, seat: Seat, last_event: str | None) -> Reading:
+        """Return what a client is to be sent after an event of a stream of its session.
+
+        Raises:
+            RefusedError: There is no such event, or its stream is no longer kept.
+        """
+        if last_event is None:
+            return seat.stream.read()
+        name, _, number = last_event.rpartition("-")
+        own = seat.stream if name == seat.stream.name else None
+        stream = own or self.sessions.streams.find(seat, name)
+        if stream is not None and number.isascii() and number.isdecimal():
             try:
-                await asyncio.wait({streaming, gone}, return_when=asyncio.FIRST_COMPLETED)
+                return stream.read(int(number[:_DIGITS]))
+            except LookupError:
+                pass
+        what = "What came after that event is not kept: send the request again."
+        raise RefusedError(400, RpcError(INVALID_REQUEST, what))
+
+    async def _until_gone(
+        self,
+        seat: Seat,
+        sending: Coroutine[None, None, None],
+        reading: Reading,
+        receive: Receive,
+        *,
+        only_listens: bool = False,
+    ) -> None:
+        """Send until there is no more, or the client goes; meanwhile it uses its session."""
+        with self._using(seat, only_listens=only_listens):
+            tasks = {asyncio.create_task(sending), asyncio.create_task(gone(receive))}
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                seat.is_heard = False
-                for task in (streaming, gone):
+                reading.close()
+                for task in tasks:
                     task.cancel()
-                await asyncio.wait({streaming, gone})
+                await asyncio.wait(tasks)
 
     async def _delete(self, headers: Mapping[str, str], principal: str | None, send: Send) -> None:
         self._seat(headers, principal)
@@ -281,12 +273,12 @@ class HttpApp:
         await send_json(send, 200)
 
     @contextmanager
-    def _using(self, seat: Seat) -> Generator[None]:
-        self.sessions.touch(seat, 1)
+    def _using(self, seat: Seat, *, only_listens: bool) -> Generator[None]:
+        self.sessions.touch(seat, 1, only_listens=only_listens)
         try:
             yield
         finally:
-            self.sessions.touch(seat, -1)
+            self.sessions.touch(seat, -1, only_listens=only_listens)
 
 
 class _Server(uvicorn.Server):
@@ -295,6 +287,20 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+
+def server_of(app: HttpApp) -> uvicorn.Server:
+    """Return what serves an application."""
+    return _Server(
+        uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=1,
+            timeout_keep_alive=_IDLE_SECONDS,
+        )
+    )
 
 
 async def serve_http(proxy: Proxy, front: HttpFront) -> None:
@@ -310,11 +316,7 @@ async def serve_http(proxy: Proxy, front: HttpFront) -> None:
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if front.port == 0:
         proxy.log(f"coatcheck proxy: http://{front.host}:{listening.getsockname()[1]}{PATH}")
-    server = _Server(
-        uvicorn.Config(
-            app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1
-        )
-    )
+    server = server_of(app)
     sessions = asyncio.create_task(app.sessions.run())
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:
@@ -326,61 +328,17 @@ async def serve_http(proxy: Proxy, front: HttpFront) -> None:
         listening.close()
 
 
-def _host_of(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:  # it is no address
-        return None
-
-
 def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def _check_routing(message: Message, headers: Mapping[str, str]) -> None:
-    """Check that the headers of a modern request say what its message says.
-
-    Raises:
-        RpcError: They do not, so what routed it may have been deceived.
-    """
-    params = message.params or {}
-    said = {"mcp-protocol-version": meta_of(params).get(VERSION_KEY), "mcp-method": message.method}
-    for name, value in said.items():
-        if headers.get(name) != value:
-            raise RpcError(HEADER_MISMATCH, f"{name} is not what the message says.")
-    named = params.get(_NAMED.get(message.method or "", ""))
-    if isinstance(named, str) and _decoded(headers.get("mcp-name")) != named:
-        raise RpcError(HEADER_MISMATCH, "mcp-name is not what the message says.")
+def _is_primed(seat: Seat) -> bool:
+    return seat.session.opening.era == "handshake" and (
+        seat.session.opening.version >= _PRIMED_SINCE
+    )
 
 
-def _decoded(value: str | None) -> str | None:
-    if value is None or not value.startswith(_CODED):
-        return value
-    from mcp.shared.inbound import decode_header_value  # half a second, for what is rare
-
-    return decode_header_value(value)
-
-
-def _takes_events(headers: Mapping[str, str]) -> bool:
-    accepted = {each.partition(";")[0].strip() for each in headers.get("accept", "").split(",")}
-    return not accepted.isdisjoint({_EVENTS, "text/*", "*/*"})
-
-
-async def _body(receive: Receive) -> bytes:
-    parts: list[bytes] = []
-    size_bytes = 0
-    while True:
-        event = await receive()
-        if event["type"] != "http.request":
-            raise _RefusedError(400, RpcError(PARSE_ERROR, "The request ended early."))
-        parts.append(event.get("body", b""))
-        size_bytes += len(parts[-1])
-        if size_bytes > _LARGEST_BYTES:
-            raise _RefusedError(413, RpcError(INVALID_REQUEST, "The message is over 128 MiB."))
-        if not event.get("more_body", False):
-            return b"".join(parts)
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+def _answer_of(answering: "asyncio.Task[bytes]", id_: RequestId) -> bytes:
+    if answering.cancelled():
+        return error_line(id_, RpcError(_CANCELLED, "The request was cancelled."))
+    return answering.result()

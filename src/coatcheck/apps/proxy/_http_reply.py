@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from ._eras import HEADER_MISMATCH, UNSUPPORTED_VERSION
+from ._http_streams import Line, Reading
 from ._messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -15,21 +16,18 @@ from ._messages import (
     error_line,
     read_message,
 )
-from ._sse import KEEP_ALIVE, event_of
+from ._sse import KEEP_ALIVE, event_of, prime_of
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
-CANCELLED = -32800
 _MISSING_CAPABILITY = -32021
 _ALIVE_SECONDS = 15.0
 """After which a stream on which nothing is said says so, as some close it otherwise."""
-_MOST_WAITING = 1_000
-"""Messages that wait for a client; of what comes then only requests are kept."""
+_PRIMES_SECONDS = 1.0
+"""After which a client is told how to come back for an answer that takes long."""
 _SHORT_BYTES = 100_000
-_NOTE = b'{"jsonrpc":"2.0","method":'
-"""Begins a notification, as this proxy writes it."""
 
 _STATUS = {
     PARSE_ERROR: 400,
@@ -46,41 +44,6 @@ _STREAM = [
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
-
-
-class Stream:
-    """Messages for a client, until it listens no more.
-
-    Args:
-        is_taken: Whether the client takes messages here at all.
-    """
-
-    def __init__(self, *, is_taken: bool = True) -> None:
-        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self.is_taken = is_taken
-        self._is_closed = False
-
-    async def send(self, line: bytes) -> None:
-        """Take one message; where too many wait, a notification is dropped.
-
-        Raises:
-            ConnectionError: The client listens here no more.
-        """
-        if self._is_closed or not self.is_taken:
-            raise BrokenPipeError("the client has gone")
-        if self._lines.qsize() < _MOST_WAITING or not line.startswith(_NOTE):
-            self._lines.put_nowait(line)
-
-    def close(self) -> None:
-        """Take no more."""
-        self._is_closed = True
-        self._lines.put_nowait(None)
-
-    async def next(self) -> bytes | None:
-        """Return the next message, None at the end."""
-        if self._is_closed and self._lines.empty():
-            return None
-        return await self._lines.get()
 
 
 async def send_json(
@@ -107,74 +70,75 @@ async def send_error(
 
 async def send_reply(
     send: Send,
-    answering: "asyncio.Task[bytes]",
-    stream: Stream,
-    *,
-    id: RequestId,  # noqa: A002
+    reading: Reading,
     headers: Headers,
+    *,
+    opens: Callable[[], object],
+    primes: bool,
     tells_status: bool,
 ) -> None:
     """Send the answer of a request, and before it what belongs to it.
 
     Args:
         send: Of ASGI.
-        answering: Its result is the answer.
-        stream: Takes what belongs to the request.
-        id: Of the request.
+        reading: Of all that belongs to the request, the last of which is its answer.
         headers: To send along.
+        opens: Called where the answer becomes a stream, before its client is told so.
+        primes: Whether the client can be told how to come back before there is a message.
         tells_status: Whether an error is told by the status too, as in the modern era.
     """
-    answering.add_done_callback(lambda _: stream.close())
-    is_open = False
-    while True:
+    first: Line | None = None
+    if reading.stream.is_taken:
         try:
-            async with asyncio.timeout(_ALIVE_SECONDS):
-                line = await stream.next()
+            async with asyncio.timeout(_PRIMES_SECONDS if primes else _ALIVE_SECONDS):
+                first = await reading.next()
         except TimeoutError:
-            part = KEEP_ALIVE
-        else:
-            if line is None:
-                break
-            part = event_of(line)
-        if stream.is_taken:
-            if not is_open:
-                await _open(send, headers)
-                is_open = True
-            await send({"type": "http.response.body", "body": part, "more_body": True})
-    answer = _answer_of(answering, id)
-    if is_open:
-        await send({"type": "http.response.body", "body": event_of(answer)})
+            pass
     else:
-        status = _status_of(answer) if tells_status else 200
-        await send_json(send, status, answer.rstrip(), headers)
+        first = await reading.next()
+    if first is not None and reading.is_at_end:
+        status = _status_of(first.data) if tells_status else 200
+        await send_json(send, status, first.data.rstrip(), headers)
+    else:
+        opens()
+        await send_stream(send, reading, headers, primes=primes, first=first)
 
 
-async def send_stream(send: Send, stream: Stream, headers: Headers) -> None:
-    """Send what a client is told outside its requests, for as long as it listens."""
-    await _open(send, headers)
-    while True:
-        try:
-            async with asyncio.timeout(_ALIVE_SECONDS):
-                line = await stream.next()
-        except TimeoutError:
-            part = KEEP_ALIVE
-        else:
-            if line is None:
-                break
-            part = event_of(line)
-        await send({"type": "http.response.body", "body": part, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
+async def send_stream(
+    send: Send,
+    reading: Reading,
+    headers: Headers,
+    *,
+    primes: bool,
+    first: Line | None = None,
+) -> None:
+    """Send messages to a client for as long as there are more, and it listens.
 
-
-async def _open(send: Send, headers: Headers) -> None:
+    Args:
+        send: Of ASGI.
+        reading: Of the messages.
+        headers: To send along.
+        primes: Whether it can be told how to come back before there is a message.
+        first: The first of them, where it was read already.
+    """
     start = {"type": "http.response.start", "status": 200, "headers": [*_STREAM, *headers]}
     await send(start)
-
-
-def _answer_of(answering: "asyncio.Task[bytes]", id_: RequestId) -> bytes:
-    if answering.cancelled():
-        return error_line(id_, RpcError(CANCELLED, "The request was cancelled."))
-    return answering.result()
+    name, line = reading.stream.name, first
+    part = b"" if line is not None or not (primes and name) else prime_of(f"{name}-{reading.at}")
+    while True:
+        if line is not None:
+            part = event_of(line.data, f"{name}-{line.number}" if name else "")
+        if part:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        try:
+            async with asyncio.timeout(_ALIVE_SECONDS):
+                line = await reading.next()
+        except TimeoutError:
+            line, part = None, KEEP_ALIVE
+        else:
+            if line is None:
+                break
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _status_of(answer: bytes) -> int:

@@ -5,17 +5,19 @@ import secrets
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ._answers import Identity, Proxy
 from ._client_runs import ClientRuns
 from ._eras import Opening
-from ._http_reply import Stream
+from ._http_streams import Stream, Streams
 from ._messages import Json, RpcError, encode
 from ._session import Session
 
 _IDLE_SECONDS = 30 * 60.0
 _LOOK_SECONDS = 30.0
+_IN_USE_SECONDS = 60.0
+"""How long a session that does nothing is still in use, where others want its room."""
 _MOST_SESSIONS = 256
 """Each may run servers of its own."""
 _MOST_WAITING = 16
@@ -38,13 +40,15 @@ class Seat:
     used_at: float
     runs: ClientRuns | None = None
     users: int = 0
-    is_heard: bool = field(default=False)
-    """Whether someone listens to `stream`."""
+    has_returned: bool = False
+    """Whether its client came again, after it had introduced itself."""
+    listeners: int = 0
+    """Those of them who only listen to `stream`."""
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way; to listen is no work."""
-        return self.users <= int(self.is_heard) and not self.session.is_waiting
+        return self.users <= self.listeners and not self.session.is_waiting
 
 
 class HttpSessions:
@@ -62,6 +66,8 @@ class HttpSessions:
         self._alike: dict[bytes, list[Seat]] = {}
         self._by_key: dict[str, Seat] = {}
         self._ending: set[asyncio.Task[None]] = set()
+        self.streams = Streams()
+        """What clients of the handshake era may come back to."""
 
     def begin(self, opening: Opening, principal: str | None) -> tuple[str, Seat]:
         """Return a session of the handshake era, and its id.
@@ -76,7 +82,10 @@ class HttpSessions:
     def find(self, id_: str, principal: str | None) -> Seat | None:
         """Return the session with an id, where it is this principal's."""
         seat = self._by_id.get(id_)
-        return seat if seat is not None and seat.principal == principal else None
+        if seat is None or seat.principal != principal:
+            return None
+        seat.has_returned = True
+        return seat
 
     async def end(self, id_: str) -> None:
         """End a session of the handshake era."""
@@ -141,9 +150,10 @@ class HttpSessions:
             self._forget(seat)
             await self._close(seat)
 
-    def touch(self, seat: Seat, users: int) -> None:
-        """Note that one more, or one less, uses a session."""
+    def touch(self, seat: Seat, users: int, *, only_listens: bool = False) -> None:
+        """Note that one more, or one less, uses a session, or only listens to it."""
         seat.users += users
+        seat.listeners += users if only_listens else 0
         seat.used_at = self._clock()
 
     def _seats(self) -> list[Seat]:
@@ -152,7 +162,8 @@ class HttpSessions:
     def _seat(self, opening: Opening, principal: str | None, session_id: str | None = None) -> Seat:
         if len(self._seats()) >= _MOST_SESSIONS and not self._make_room():
             raise RpcError(FULL, "There are too many sessions: try again later.")
-        stream, key = Stream(), secrets.token_hex(16)
+        key = secrets.token_hex(16)
+        stream = Stream() if session_id is None else self.streams.new()
         # In the modern era clients share a session, and none says when it goes.
         runs = None if session_id is None else self._proxy.acts.client_runs(self._proxy.log)
         identity = Identity(
@@ -167,17 +178,19 @@ class HttpSessions:
     def _make_room(self) -> bool:
         """Give up the session that was idle for longest, of whoever has most.
 
-        Those of the modern era go first: their clients do not notice.
+        Those of the modern era go first: their clients do not notice. One that its client used
+        just now stays, as it may only be between two calls.
         """
         if len(self._ending) >= _MOST_ENDING:
             return False
+        in_use = self._clock() - _IN_USE_SECONDS
         held = Counter(seat.principal for seat in self._seats())
         modern, handshake = self._by_key.values(), self._by_id.values()
         free = [
             (-held[seat.principal], era, seat.used_at, at, seat)
             for era, seats in enumerate((modern, handshake))
             for at, seat in enumerate(seats)
-            if seat.is_idle
+            if seat.is_idle and not (seat.has_returned and seat.used_at > in_use)
         ]
         if not free:
             return False
@@ -213,5 +226,6 @@ class HttpSessions:
     async def _close(self, seat: Seat) -> None:
         await seat.session.close()
         seat.stream.close()
+        self.streams.forget(seat)
         if seat.runs is not None:
             await seat.runs.close()

@@ -15,7 +15,7 @@ from mcp.shared.inbound import (
 
 from ._channel import ExpiredSession, Log, Received, Unanswered
 from ._config import UpstreamSpec
-from ._eras import VERSION_KEY, meta_of
+from ._eras import NAMED, VERSION_KEY, meta_of
 from ._lines import LONGEST_LINE_BYTES
 from ._messages import (
     INTERNAL_ERROR,
@@ -36,7 +36,6 @@ _LEAST_PAUSE_SECONDS = 0.1
 _MOST_MOVES = 5
 _MOST_ATTEMPTS = 5
 """To go on with a stream that broke off."""
-_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _EVENTS = "text/event-stream"
 _FIELD_BYTES = 16
 """What a line of an event has beside its value, at most."""
@@ -143,7 +142,7 @@ class HttpChannel:
         if not isinstance(version, str):
             return headers
         headers |= {"mcp-protocol-version": version, "mcp-method": method}
-        name = params.get(_NAMED.get(method, ""))
+        name = params.get(NAMED.get(method, ""))
         if isinstance(name, str):
             headers["mcp-name"] = encode_header_value(name)
             arguments = params.get("arguments")

@@ -17,7 +17,15 @@ _SECRET = re.compile(
 )
 _TOKEN = re.compile(r"\b(?:sk-|gh[pousr]_|github_pat_|xox[abpr]-|glpat-|AKIA|eyJ)[A-Za-z0-9_-]{8}")
 """How tokens of well-known services begin."""
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]*@|[?&][^=\s]*=", re.IGNORECASE)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]*@|[?&#][^=\s]*=", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]*(/\S*)", re.IGNORECASE)
+_LETTER = re.compile(r"-[A-Za-z]")
+"""A flag of one letter: ``-p`` is a port to one program, and the password to another."""
+_LETTER_WITH_VALUE = re.compile(r"-[apPtukw](?=.*[0-9A-Z])\S{4,}")
+_HARMLESS = re.compile(r"[0-9]{1,5}|[./@~].*|[a-z][a-z._-]{0,20}")
+"""What a password is not: a port, a path, a package, a plain word."""
+_RANDOM = re.compile(r"(?=(?:\D*\d){3})(?=\d*\D)[A-Za-z0-9_-]{16,}")
+"""What nobody would write by hand."""
 
 
 def masked(text: str) -> str:
@@ -53,17 +61,29 @@ def _secret_arguments(arguments: list[Node]) -> Iterator[Node]:
     flag = ""
     for node in arguments:
         said = node.content if isinstance(node.content, str) else ""
-        is_value = bool(flag and _SECRET.search(flag) and not said.startswith("-"))
-        if (is_value or _holds_secret(said)) and not _is_plain(node):
+        is_value = bool(flag) and not said.startswith("-") and _may_be_secret(flag, said)
+        alone = _RANDOM.fullmatch(said) or _LETTER_WITH_VALUE.fullmatch(said)
+        if (is_value or alone or _holds_secret(said)) and not _is_plain(node):
             yield node
         flag = said if said.startswith("-") and "=" not in said else ""
+
+
+def _may_be_secret(flag: str, said: str) -> bool:
+    """Return whether what stands behind a flag may be a secret."""
+    if _SECRET.search(flag):
+        return True
+    return bool(_LETTER.fullmatch(flag)) and not _HARMLESS.fullmatch(said)
 
 
 def _holds_secret(said: str) -> bool:
     """Return whether a text names a secret and goes on with it, or is known to hold one."""
     *before, _ = _SEPARATOR.split(said)
     named = any(_SECRET.search(each) for each in before)
-    return named or bool(_TOKEN.search(said) or _ADDRESS.search(said))
+    if named or _TOKEN.search(said) or _ADDRESS.search(said):
+        return True
+    # A part of its path may be all that keeps others out of an address.
+    path = _SCHEME.search(said)
+    return path is not None and any(_RANDOM.fullmatch(part) for part in path[1].split("/"))
 
 
 def _is_plain(node: Node) -> bool:

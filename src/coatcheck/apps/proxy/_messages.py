@@ -1,6 +1,7 @@
 """JSON-RPC messages: read from lines, and written as lines. Nothing here knows what they mean."""
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from ...content import dumps, has_surrogates, loads
 from ...errors import UnencodableValueError
 
 Json = dict[str, object]
-RequestId = int | str
+RequestId = float | str
+"""A number is mostly whole, and need not be."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -123,7 +125,9 @@ def notification_line(method: str, params: Mapping[str, object] | None) -> bytes
 
 def as_id(value: object) -> RequestId | None:
     """Return what may be an id or a token; None of what a peer made up in its place."""
-    return value if isinstance(value, int | str) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    return value if isinstance(value, str) or math.isfinite(value) else None
 
 
 def encode(value: object) -> bytes:
@@ -215,9 +219,10 @@ def _any_message(line: bytes) -> Message:
 
 
 def _of_fields(fields: Json, size_bytes: int) -> Message:
-    id_, method, params = fields.get("id"), fields.get("method"), fields.get("params")
-    if isinstance(id_, bool) or not isinstance(id_, int | str | None):
-        raise MalformedError(INVALID_REQUEST, "An id is a text or a whole number.")
+    given, method, params = fields.get("id"), fields.get("method"), fields.get("params")
+    id_ = as_id(given)
+    if given is not None and id_ is None:
+        raise MalformedError(INVALID_REQUEST, "An id is a text or a number.")
     if "method" in fields:
         if fields.get("jsonrpc") != "2.0":
             raise MalformedError(INVALID_REQUEST, 'A message has "jsonrpc": "2.0".', id_)
@@ -226,7 +231,7 @@ def _of_fields(fields: Json, size_bytes: int) -> Message:
         if not isinstance(params, dict | None):
             raise MalformedError(INVALID_PARAMS, "Parameters are a JSON object.", id_)
         if "id" in fields and id_ is None:
-            raise MalformedError(INVALID_REQUEST, "An id is a text or a whole number.")
+            raise MalformedError(INVALID_REQUEST, "An id is a text or a number.")
         return Message(
             id=id_, method=method, params=cast("Json | None", params), size_bytes=size_bytes
         )

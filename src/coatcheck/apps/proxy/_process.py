@@ -54,7 +54,7 @@ class ProcessChannel:
         log: Log,
         guard: Guard | None = None,
     ) -> "ProcessChannel":
-        """Start the program of a server.
+        """Start the program of a server. Who is cancelled meanwhile leaves none behind.
 
         Args:
             spec: Which server.
@@ -65,6 +65,19 @@ class ProcessChannel:
         Raises:
             ServerDownError: It cannot be started.
         """
+        starting = asyncio.create_task(cls._started(spec, environment, log, guard))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # Half started, a program has pipes that nobody closes, and no one who ends it.
+            with suppress(ServerDownError):
+                await (await starting).close()
+            raise
+
+    @classmethod
+    async def _started(
+        cls, spec: UpstreamSpec, environment: Mapping[str, str], log: Log, guard: Guard | None
+    ) -> "ProcessChannel":
         command = spec.command or ""
         pipes = [_pipe() for _ in range(3)]
         (child_in, to_child), (from_child, child_out), (errors, child_errors) = pipes

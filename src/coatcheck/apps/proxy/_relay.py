@@ -8,9 +8,9 @@ from typing import cast
 from ._call import Call, Outlet
 from ._client import Client
 from ._eras import (
-    MODERN_FIELDS,
     ASKING_METHODS,
     ASKS,
+    MODERN_FIELDS,
     Era,
     Opening,
     added_for_modern,

@@ -24,6 +24,7 @@ from ._messages import (
 from ._relay import Relay
 from ._running import Parked
 from ._subscriptions import CHANGES, Subscriptions
+from ._tasks import STATUS, Tasks
 from ._upstream import Upstream
 
 _MOST_TELLING = 1_000
@@ -58,7 +59,8 @@ class Session:
             )
             for spec in proxy.specs
         ]
-        self._subscriptions = Subscriptions(opening, self._client, self._upstreams)
+        tasks = Tasks(proxy.log)
+        self._subscriptions = Subscriptions(opening, self._client, self._upstreams, tasks)
         self._answers = Answers(
             proxy,
             opening=opening,
@@ -66,6 +68,7 @@ class Session:
             upstreams=self._upstreams,
             relay=self._relay,
             subscriptions=self._subscriptions,
+            tasks=tasks,
         )
         self._tasks: dict[RequestId, asyncio.Task[bytes]] = {}
         self._telling: set[asyncio.Task[None]] = set()
@@ -166,6 +169,8 @@ class Session:
         """Take a notification of a server."""
         if method in CHANGES:
             await self._subscriptions.changed(method, params)
+        elif method == STATUS:
+            await self._answers.tell_of_task(upstream, params)
         elif self._opening.era == "handshake":
             await self._client.tell(method, params, self._relay.carrier(upstream))
         elif method == "notifications/message":

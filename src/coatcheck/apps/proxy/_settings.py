@@ -51,22 +51,29 @@ class Settings:
         """The names of all tools that something is set for, as a person wrote them."""
         return frozenset({*self.limits.per_tool, *self.exclude, *self.image_bytes})
 
-    def is_for(self, name: str, upstream: str, tool: str) -> bool:
-        """Return whether what is set for a name holds for a tool of an upstream."""
-        return name in _names(upstream, tool)
+    def is_for(self, name: str, upstream: str, tool: str, listed_as: str | None = None) -> bool:
+        """Return whether what is set for a name holds for a tool of an upstream.
 
-    def excludes(self, upstream: str, tool: str) -> bool:
+        Args:
+            name: As a person wrote it.
+            upstream: The name of the upstream.
+            tool: The tool's own name there.
+            listed_as: The tool's name as a host sees it; None is its own.
+        """
+        return name in _names(upstream, tool, listed_as)
+
+    def excludes(self, upstream: str, tool: str, listed_as: str | None = None) -> bool:
         """Return whether a tool is passed on as it is."""
-        return not self.exclude.isdisjoint(_names(upstream, tool))
+        return not self.exclude.isdisjoint(_names(upstream, tool, listed_as))
 
-    def inline_limit(self, upstream: str, tool: str) -> int:
+    def inline_limit(self, upstream: str, tool: str, listed_as: str | None = None) -> int:
         """Return the size in bytes from which on a block of text of a tool is offloaded."""
-        found = _first(self.limits.per_tool, _names(upstream, tool))
+        found = _first(self.limits.per_tool, _names(upstream, tool, listed_as))
         return self.limits.inline_bytes if found is None else found
 
-    def image_limit(self, upstream: str, tool: str) -> int | None:
+    def image_limit(self, upstream: str, tool: str, listed_as: str | None = None) -> int | None:
         """Return the size in bytes of base64 from which on an image of a tool is offloaded."""
-        return _first(self.image_bytes, _names(upstream, tool))
+        return _first(self.image_bytes, _names(upstream, tool, listed_as))
 
 
 def read_settings(file: Path) -> Settings:
@@ -199,8 +206,10 @@ def _variables(found: object) -> Mapping[str, str]:
     return MappingProxyType(cast("dict[str, str]", principals))
 
 
-def _names(upstream: str, tool: str) -> tuple[str, str]:
-    return f"{upstream}_{tool}", tool
+def _names(upstream: str, tool: str, listed_as: str | None) -> tuple[str, ...]:
+    names = (f"{upstream}_{tool}", tool)
+    # What a host sees differs where the first is too long, or may not stand in a name.
+    return names if listed_as is None or listed_as in names else (listed_as, *names)
 
 
 def _first(by_name: Mapping[str, int], names: tuple[str, ...]) -> int | None:

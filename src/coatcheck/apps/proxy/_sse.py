@@ -64,12 +64,23 @@ class EventReader:
             self._retry_ms = int(value[:9])
 
 
-def event_of(line: bytes) -> bytes:
-    r"""Return a message as an event.
+def event_of(line: bytes, id: str = "") -> bytes:  # noqa: A002
+    r"""Return a message as an event, under an id that a client may come back with.
 
     >>> event_of(b'{"id":1}\n')
     b'event: message\ndata: {"id":1}\n\n'
+    >>> event_of(b'{"id":1}\n', "7-2")
+    b'event: message\nid: 7-2\ndata: {"id":1}\n\n'
     """
     # A result that came over HTTP may hold newlines between its members.
     data = line.rstrip().replace(b"\r", b"").replace(b"\n", b"\ndata: ")
-    return b"event: message\ndata: %b\n\n" % data
+    return b"event: message\n%bdata: %b\n\n" % (b"id: %b\n" % id.encode() if id else b"", data)
+
+
+def prime_of(id: str) -> bytes:  # noqa: A002
+    r"""Return the event without a message that tells a client how to come back.
+
+    >>> prime_of("7-0")
+    b'id: 7-0\ndata: \n\n'
+    """
+    return b"id: %b\ndata: \n\n" % id.encode()

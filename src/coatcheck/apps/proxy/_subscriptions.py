@@ -1,7 +1,7 @@
 """What a client wants to hear of, and how each of its servers is told so."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
@@ -12,6 +12,7 @@ from ._client import Client
 from ._eras import SUBSCRIPTION_KEY, Opening, meta_of
 from ._exchange import Reply
 from ._messages import INVALID_PARAMS, Json, RpcError
+from ._tasks import EXTENSION, Tasks
 from ._upstream import Upstream
 
 _UPDATED = "notifications/resources/updated"
@@ -22,6 +23,7 @@ _FLAGS = {
 }
 CHANGES = frozenset({*_FLAGS, _UPDATED, "notifications/subscriptions/acknowledged"})
 _URIS = "resourceSubscriptions"
+_TASK_IDS = "taskIds"
 _AGAIN_SECONDS = 1.0
 """After which a server that has ended its stream is asked for another."""
 
@@ -39,8 +41,11 @@ class Subscriptions:
     of the modern era names all of it in a request that stays open.
     """
 
-    def __init__(self, opening: Opening, client: Client, upstreams: Sequence[Upstream]) -> None:
+    def __init__(
+        self, opening: Opening, client: Client, upstreams: Sequence[Upstream], tasks: Tasks
+    ) -> None:
         self._opening = opening
+        self._tasks = tasks
         self._client = client
         self._upstreams = upstreams
         self._listeners: list[_Listener] = []
@@ -107,6 +112,13 @@ class Subscriptions:
                 own = {**meta, SUBSCRIPTION_KEY: listener.call.id}
                 await listener.call.tell(method, {**plain, "_meta": own})
 
+    def of_task(self, task_id: object, params: Json) -> Iterator[tuple[Call, Json]]:
+        """Yield the requests that listen to a task, each with what it is to be told."""
+        for listener in list(self._listeners):
+            if task_id in _texts(listener.wanted, _TASK_IDS):
+                own = {**meta_of(params), SUBSCRIPTION_KEY: listener.call.id}
+                yield listener.call, {**params, "_meta": own}
+
     async def refresh(self) -> None:
         """Let each server that is there know what the client wants to hear of now."""
         for upstream in self._upstreams:
@@ -146,7 +158,9 @@ class Subscriptions:
 
     async def _tell(self, upstream: Upstream) -> None:
         """Subscribe at a server of the handshake era to what is wanted, and to nothing else."""
-        wanted = self._uris | {uri for each in self._listeners for uri in _uris(each.wanted)}
+        wanted = self._uris | {
+            uri for each in self._listeners for uri in _texts(each.wanted, _URIS)
+        }
         told = self._told.setdefault(upstream.name, set())
         for uri in sorted(wanted ^ told):
             method = "resources/subscribe" if uri in wanted else "resources/unsubscribe"
@@ -171,9 +185,17 @@ class Subscriptions:
         if self._opening.era == "modern":
             merged: Json = {}
             uris: set[str] = set()
+            task_ids: set[str] = set()
             for each in self._listeners:
                 merged |= {key: True for key in _FLAGS.values() if each.wanted.get(key)}
-                uris |= _uris(each.wanted)
+                uris |= _texts(each.wanted, _URIS)
+                task_ids |= _texts(each.wanted, _TASK_IDS)
+            if (
+                known := self._tasks.may_know(upstream, sorted(task_ids))
+                if _knows_tasks(upstream)
+                else []
+            ):
+                merged[_TASK_IDS] = known
         else:
             can = {} if upstream.facts is None else upstream.facts.capabilities
             merged = {
@@ -199,12 +221,18 @@ class Subscriptions:
 
 def _wanted(asked: Json) -> Json:
     wanted: Json = {flag: True for flag in _FLAGS.values() if asked.get(flag) is True}
-    uris = _uris(asked)
-    return wanted | ({_URIS: sorted(uris)} if uris else {})
+    named = {key: sorted(_texts(asked, key)) for key in (_URIS, _TASK_IDS)}
+    return wanted | {key: texts for key, texts in named.items() if texts}
 
 
-def _uris(wanted: Json) -> set[str]:
-    listed = wanted.get(_URIS)
+def _knows_tasks(upstream: Upstream) -> bool:
+    can = {} if upstream.facts is None else upstream.facts.capabilities
+    extensions = can.get("extensions")
+    return isinstance(extensions, dict) and EXTENSION in extensions
+
+
+def _texts(wanted: Json, key: str) -> set[str]:
+    listed = wanted.get(key)
     if not isinstance(listed, list):
         return set()
     return {uri for uri in cast("list[object]", listed) if isinstance(uri, str)}
@@ -212,4 +240,4 @@ def _uris(wanted: Json) -> set[str]:
 
 def _is_wanted(wanted: Json, method: str) -> bool:
     # A server may name a part of what was asked for.
-    return bool(_uris(wanted)) if method == _UPDATED else bool(wanted.get(_FLAGS[method]))
+    return bool(_texts(wanted, _URIS)) if method == _UPDATED else bool(wanted.get(_FLAGS[method]))

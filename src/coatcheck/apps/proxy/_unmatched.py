@@ -23,11 +23,13 @@ class Unmatched:
         self._names: set[str] = set(settings.tools)
         self._listed: set[str] = set()
 
-    def listed(self, upstream: str, tool: str) -> None:
-        """Take note of a tool that a server lists."""
+    def listed(self, upstream: str, tool: str, listed_as: str | None = None) -> None:
+        """Take note of a tool that a server lists, and of its name as a host sees it."""
         if self._names:
             self._names = {
-                name for name in self._names if not self._settings.is_for(name, upstream, tool)
+                name
+                for name in self._names
+                if not self._settings.is_for(name, upstream, tool, listed_as)
             }
             self._listed.add(tool)
 

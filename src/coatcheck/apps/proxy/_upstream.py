@@ -209,7 +209,7 @@ class Upstream:
             failures += 1
             # Some end where they are asked what they do not know: then it is another question.
             again_at_once = (failures == 1 and since is not None) or self._known.only != known
-            pause = 0.0 if again_at_once else min(2.0 ** (failures - 1), _LONGEST_PAUSE_SECONDS)
+            pause = 0.0 if again_at_once else pause_seconds(failures)
             await self._stay_down(reason, pause, was_up=since is not None)
 
     async def _stay_down(self, reason: str, pause: float, *, was_up: bool) -> None:
@@ -337,6 +337,16 @@ class Upstream:
             server=_object(result.get("serverInfo")),
             instructions=_text(result.get("instructions")),
         )
+
+
+def pause_seconds(failures: int) -> float:
+    """Return how long a server that failed so often in a row is left alone.
+
+    >>> [pause_seconds(failures) for failures in (1, 2, 6, 7, 10_000)]
+    [1.0, 2.0, 32.0, 60.0, 60.0]
+    """
+    doublings = min(failures - 1, 10)  # a power of any number of failures is no float
+    return min(2.0**doublings, _LONGEST_PAUSE_SECONDS)
 
 
 def _object(value: object) -> Json:

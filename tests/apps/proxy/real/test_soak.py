@@ -1,6 +1,7 @@
 """Many calls at a time for long: no wrong answer, no growing memory, no process left behind."""
 
 import asyncio
+import faulthandler
 import hashlib
 import json
 import math
@@ -176,13 +177,19 @@ async def soaked_over_http(
         process = await asyncio.create_subprocess_exec(
             *proxy(*options, "--", sys.executable, str(SERVER)), stderr=log
         )
+        own = psutil.Process(process.pid)
+        soak: Soak | None = None
         try:
             address = await _address(folder / "log")
-            own = psutil.Process(process.pid)
             connect = partial(_session, address)
             soak = Soak(connect, own, folder / "store", calls, largest, session_calls)
             await soak.run()
             started = {own.pid, *(child.pid for child in own.children(recursive=True))}
+        except BaseException as error:
+            done = 0 if soak is None else soak.done
+            error.add_note(f"after {done} calls; status of the proxy: {process.returncode}")
+            error.add_note((folder / "log").read_text()[-4_000:])
+            raise
         finally:
             process.terminate()
             await process.wait()
@@ -235,6 +242,7 @@ async def test_clients_that_come_and_go_keep_what_they_were_shown_within_a_quota
 async def test_10_000_calls_of_up_to_5_mb_give_no_wrong_answer_and_memory_stays_flat(
     proxy: Callable[..., list[str]], tmp_path: Path
 ) -> None:
+    faulthandler.cancel_dump_traceback_later()  # it takes longer than a test that hangs may
     soak = await soaked_over_http(proxy, tmp_path, 10_000, LARGEST, quota="1GiB", session_calls=40)
 
     # Caches of 64 MiB have filled long before the middle.

@@ -2,25 +2,30 @@
 
 import asyncio
 import json
+import re
 import socket
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 import pytest
 
 from coatcheck.apps.proxy._config import HttpFront, UpstreamSpec
 from coatcheck.apps.proxy._eras import opening_of
 from coatcheck.apps.proxy._http_front import HttpApp
 from coatcheck.apps.proxy._http_sessions import Seat
+from coatcheck.apps.proxy._messages import RpcError
 from coatcheck.testing import ManualClock, free_port
+
+from .over_http import BOTH, introduced, post, request, served
 
 SDK = Path(__file__).parents[1] / "servers" / "sdk.py"
 META = "io.modelcontextprotocol/"
-BOTH = {"accept": "application/json, text/event-stream"}
 
 
 @pytest.fixture
@@ -42,30 +47,6 @@ async def http(app: HttpApp) -> AsyncIterator[httpx2.AsyncClient]:
     transport = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         yield client
-
-
-def request(method: str, id_: object = 1, **params: object) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
-
-
-async def post(
-    http: httpx2.AsyncClient, message: Any, headers: dict[str, str] | None = None
-) -> httpx2.Response:
-    return await http.post("/mcp", json=message, headers=BOTH | (headers or {}))
-
-
-async def introduced(http: httpx2.AsyncClient, **headers: str) -> dict[str, str]:
-    """Return the headers of a session of the handshake era."""
-    client = {"name": "host", "version": "7"}
-    opening = request(
-        "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client
-    )
-    answer = await post(http, opening, headers)
-    assert answer.status_code == 200
-    own = {"mcp-session-id": answer.headers["mcp-session-id"], **headers}
-    done = await post(http, {"jsonrpc": "2.0", "method": "notifications/initialized"}, own)
-    assert done.status_code == 202
-    return own
 
 
 def modern(
@@ -416,32 +397,6 @@ async def test_session_that_a_server_forgot_is_begun_anew_and_the_call_made_agai
     assert json.loads(after)["pid"] != json.loads(before)["pid"]
 
 
-class served:  # noqa: N801 - used as a function
-    """An application on a free port, for the time of a `with`."""
-
-    def __init__(self, app: HttpApp) -> None:
-        self.app = app
-
-    async def __aenter__(self) -> str:
-        import uvicorn
-
-        from coatcheck.apps.proxy._http_front import _Server
-
-        self.sessions = asyncio.create_task(self.app.sessions.run())
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.server = _Server(
-            uvicorn.Config(self.app, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
-        )
-        self.serving = asyncio.create_task(self.server.serve(sockets=[self.socket]))
-        return f"http://127.0.0.1:{self.socket.getsockname()[1]}/mcp"
-
-    async def __aexit__(self, *_: object) -> None:
-        self.server.should_exit = True
-        self.sessions.cancel()
-        await asyncio.wait([self.serving, self.sessions])
-        self.socket.close()
-
-
 async def test_questions_go_to_the_client_whose_call_asked(
     bench: Any, plain: Any, clock: ManualClock
 ) -> None:
@@ -496,6 +451,75 @@ async def test_who_holds_most_sessions_gives_one_up_for_a_newcomer(
     assert left == [True, False, False, *[True] * 252]
 
 
+async def test_session_that_was_used_within_a_minute_makes_no_room(
+    app: HttpApp, clock: ManualClock
+) -> None:
+    opening = opening_of("initialize", {})
+    used, *others = [app.sessions.begin(opening, None)[0] for _ in range(256)]
+    clock.advance(300)
+    seat = app.sessions.find(used, None)
+    assert seat is not None
+    for users in (1, -1):
+        app.sessions.touch(seat, users)
+
+    for _ in others[:32]:
+        app.sessions.begin(opening, None)
+        assert app.sessions.find(used, None) is seat
+    clock.advance(59)
+    with pytest.raises(RpcError, match="too many sessions"):  # those given up are still ending
+        app.sessions.begin(opening, None)
+    await app.sessions.end_all()
+
+    assert all(app.sessions.find(each, None) is None for each in [used, *others])
+
+
+async def test_session_in_use_is_given_up_after_a_minute_where_all_are(
+    app: HttpApp, clock: ManualClock
+) -> None:
+    opening = opening_of("initialize", {})
+    for id_, seat in [app.sessions.begin(opening, None) for _ in range(256)]:
+        assert app.sessions.find(id_, None) is seat
+
+    clock.advance(59)
+    with pytest.raises(RpcError, match="too many sessions"):
+        app.sessions.begin(opening, None)
+    clock.advance(1)
+    app.sessions.begin(opening, None)
+    await app.sessions.end_all()
+
+
+async def test_flood_of_introductions_has_bounds_and_leaves_a_session_in_use_alone(
+    bench: Any,
+) -> None:
+    command = ("-I", "-S", str(SDK.with_name("texts.py")))
+    server = UpstreamSpec(name="texts", command=sys.executable, args=command)
+    app = HttpApp(await bench.proxy(server), HttpFront(host="127.0.0.1", port=0))
+    client = {"name": "flood", "version": "1"}
+    opening = request("initialize", protocolVersion="2025-06-18", clientInfo=client)
+    call = request("tools/call", 2, name="make", arguments={"seed": 1, "size": 100})
+    limits = httpx2.Limits(max_connections=None)
+    async with (
+        served(app) as url,
+        httpx2.AsyncClient(base_url=url.removesuffix("/mcp"), limits=limits, timeout=300) as http,
+    ):
+        own = await introduced(http)
+        used: list[int] = []
+
+        flood = asyncio.gather(*(post(http, opening) for _ in range(280)))
+        while not flood.done():
+            used.append((await post(http, call, own)).status_code)
+        answers = await flood
+        after = await post(http, call, own)
+    left = [each for each in psutil.Process().children() if "texts.py" in " ".join(each.cmdline())]
+
+    statuses = Counter(each.status_code for each in answers)
+    assert statuses.keys() <= {200, 503}
+    assert statuses[200] <= 255 + 32
+    assert set(used) == {200}
+    assert after.status_code == 200
+    assert left == []
+
+
 async def test_calls_that_nobody_answers_keep_few_sessions(
     bench: Any, plain: Any, clock: ManualClock
 ) -> None:
@@ -523,3 +547,23 @@ async def test_calls_that_nobody_answers_keep_few_sessions(
 
     assert "no longer waiting" in again[0].json()["error"]["message"]
     assert again[1].json()["result"]["resultType"] == "complete"
+
+
+async def test_connection_is_there_for_longer_than_clients_keep_it(bench: Any, plain: Any) -> None:
+    app = HttpApp(await bench.proxy(plain()), HttpFront(host="127.0.0.1", port=0))
+    message, headers = modern("server/discover")
+    asked = httpx2.Request("POST", "http://127.0.0.1/mcp", json=message, headers=BOTH | headers)
+    lines = [b"POST /mcp HTTP/1.1", *(b": ".join(each) for each in asked.headers.raw), b"", b""]
+    async with served(app) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", httpx2.URL(url).port)
+        statuses: list[bytes] = []
+        for pause in (6, 0):
+            writer.write(b"\r\n".join(lines) + asked.content)
+            statuses.append(await reader.readline())
+            head = await reader.readuntil(b"\r\n\r\n")
+            (length,) = re.findall(rb"(?i)content-length: (\d+)", head)
+            await reader.readexactly(int(length))
+            await asyncio.sleep(pause)  # httpx keeps a connection for 5 seconds, as uvicorn would
+        writer.close()
+
+    assert statuses == [b"HTTP/1.1 200 OK\r\n"] * 2

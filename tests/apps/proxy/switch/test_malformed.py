@@ -14,7 +14,7 @@ MALFORMED = {
     "no jsonrpc": b'{"id":9,"method":"ping"}',
     "another jsonrpc": b'{"jsonrpc":"1.0","id":9,"method":"ping"}',
     "a null id": b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
-    "a fraction as id": b'{"jsonrpc":"2.0","id":9.5,"method":"ping"}',
+    "a truth as id": b'{"jsonrpc":"2.0","id":true,"method":"ping"}',
     "an object as id": b'{"jsonrpc":"2.0","id":{},"method":"ping"}',
     "a method that is no text": b'{"jsonrpc":"2.0","id":9,"method":7}',
     "parameters that are a list": b'{"jsonrpc":"2.0","id":9,"method":"ping","params":[1]}',

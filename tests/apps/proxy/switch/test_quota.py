@@ -81,7 +81,7 @@ class Guest:
     async def come(self) -> None:
         client = {"name": "host", "version": "7"}
         answer = await self.post(
-            "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client
+            "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client
         )
         self.headers = {"mcp-session-id": answer.headers["mcp-session-id"]}
 

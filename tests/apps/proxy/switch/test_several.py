@@ -1,5 +1,6 @@
 """Several servers as one: names, lists, routes, and one that is not there."""
 
+import asyncio
 import json
 import re
 from dataclasses import replace
@@ -185,15 +186,20 @@ async def test_server_that_does_not_answer_holds_up_no_other(
     assert any("'silent' is still starting" in line for line in bench.logged)
 
 
+def behind(gate: Path, late: Any) -> Any:
+    """Return a server that starts once a file is there."""
+    wait = f"import os,time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\n"
+    script = f"{wait}os.execv({late.command!r}, {[late.command, *late.args]!r})"
+    return replace(late, args=("-c", script))
+
+
 async def test_tools_of_a_server_that_comes_late_are_told_of(
     bench: Any, plain: Any, tmp_path: Path
 ) -> None:
     bench.patience_seconds = 2.0
     gate = tmp_path / "gate"
-    late = plain("late", "--tools", "x")
-    wait = f"import os,time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\n"
-    script = f"{wait}os.execv({late.command!r}, {[late.command, *late.args]!r})"
-    host = await bench.host(replace(late, args=("-c", script)), plain("a", "--tools", "x"))
+    late = behind(gate, plain("late", "--tools", "x"))
+    host = await bench.host(late, plain("a", "--tools", "x"))
     before = await names(host)
 
     gate.touch()
@@ -201,6 +207,24 @@ async def test_tools_of_a_server_that_comes_late_are_told_of(
 
     assert before == ["a_x", "retrieve_context"]
     assert await names(host) == ["late_x", "a_x", "retrieve_context"]
+
+
+async def test_call_of_a_server_that_comes_late_waits_for_it(
+    bench: Any, plain: Any, tmp_path: Path, front: str
+) -> None:
+    bench.patience_seconds = 1.0
+    gate = tmp_path / "gate"
+    late = behind(gate, plain("late", "--tools", "x"))
+    host = await bench.host(late, plain("a", "--tools", "x"), era=front)
+    await names(host)
+    _, waiting = host.begin("tools/call", name="late_x", arguments={})
+    _, wrong = host.begin("tools/call", name="late_y", arguments={})
+    await asyncio.sleep(1.2)  # until it was looked for in vain
+
+    gate.touch()
+
+    assert (await waiting)["result"]["content"][0]["text"] == "late: x"
+    assert "Unknown tool: late_y" in (await wrong)["error"]["message"]
 
 
 async def test_setting_for_a_tool_that_no_server_lists_is_told_once_all_are_known(
@@ -246,3 +270,19 @@ async def test_of_one_server_with_pages_it_is_told_after_the_last(
     assert told == [0, 0]
     assert sum("settings name a tool 'z'" in line for line in bench.logged) == 1
     assert sum("settings" in line for line in bench.logged) == 1
+
+
+async def test_settings_of_a_tool_go_by_the_name_that_a_host_sees(
+    bench: Any, plain: Any, front: str
+) -> None:
+    settings = parse_settings("[tools.my_server_big]\nexclude = true")
+    odd = replace(plain("my"), name="my server")
+    host = await bench.host(odd, plain("b"), era=front, settings=settings)
+
+    whole = await host.text("my_server_big", n=64_000)
+    offloaded = await host.text("b_big", n=64_000)
+    await host.result("tools/list")
+
+    assert len(whole) == 64_000
+    assert json.loads(offloaded)["sizeBytes"] == 64_000
+    assert not any("no server lists" in line for line in bench.logged)

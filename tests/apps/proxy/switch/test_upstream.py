@@ -1,11 +1,13 @@
 """One server: how its era is found out, how it is started again, and what it is left with."""
 
 import asyncio
+import json
 import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,7 +16,7 @@ from coatcheck.apps.proxy._config import UpstreamSpec
 from coatcheck.apps.proxy._eras import Opening
 from coatcheck.apps.proxy._messages import Json, RpcError
 from coatcheck.apps.proxy._process import ProcessChannel
-from coatcheck.apps.proxy._upstream import Known, Upstream
+from coatcheck.apps.proxy._upstream import Known, Upstream, pause_seconds
 from coatcheck.testing import ManualClock
 
 CLIENT = {"name": "host", "version": "7"}
@@ -49,15 +51,13 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def before(
-    ears: Ears, clock: ManualClock
-) -> AsyncIterator[Callable[[UpstreamSpec, Opening], Upstream]]:
+async def before(ears: Ears, clock: ManualClock) -> AsyncIterator[Callable[..., Upstream]]:
     async with AsyncExitStack() as stack:
 
         async def start(spec: UpstreamSpec) -> Channel:
             return await ProcessChannel.start(spec, os.environ, lambda _: None)
 
-        def one(spec: UpstreamSpec, opening: Opening) -> Upstream:
+        def one(spec: UpstreamSpec, opening: Opening, discover_seconds: float = 0.05) -> Upstream:
             upstream = Upstream(
                 spec,
                 opening=opening,
@@ -65,7 +65,7 @@ async def before(
                 listens=ears,
                 known=Known(),
                 clock=clock,
-                discover_seconds=0.05,
+                discover_seconds=discover_seconds,
             )
             stack.push_async_callback(upstream.close)
             return upstream
@@ -136,3 +136,34 @@ async def test_who_waits_for_a_server_that_is_left_is_told(plain: Any, before: A
 
     with pytest.raises(ServerDownError, match="was left"):
         await waiting
+
+
+@pytest.mark.parametrize(("opening", "back"), [(OLD, "handshake"), (NEW, "modern")])
+async def test_server_that_is_killed_fifty_times_is_introduced_and_lists_the_same_each_time(
+    plain: Any, before: Any, ears: Ears, clock: ManualClock, opening: Opening, back: str
+) -> None:
+    upstream = before(plain("p", era=back), opening, 20)
+    asks: Json = {"_meta": opening.envelope()} if back == "modern" else {}
+    lists: set[bytes] = set()
+    pids: set[int] = set()
+    for _ in range(51):
+        await upstream.ready()
+        listed = await upstream.request("tools/list", asks)
+        told = await upstream.request("tools/call", {"name": "facts", **asks})
+        facts = json.loads(cast("Any", told.result)["content"][0]["text"])
+        lists.add(listed.raw or b"")
+        pids.add(facts["pid"])
+        assert facts["client"] == CLIENT
+        clock.advance(60)
+        os.kill(facts["pid"], signal.SIGKILL)
+        while upstream.facts is not None:
+            await asyncio.sleep(0)
+
+    assert len(pids) == 51
+    assert len(lists) == 1
+    assert ears.ups == [True] + [False] * 50
+
+
+@pytest.mark.parametrize("failures", [1, 2, 7, 1_025, 10**9])
+def test_pause_after_failures_has_bounds_however_many_there_were(failures: int) -> None:
+    assert 1 <= pause_seconds(failures) <= 60
