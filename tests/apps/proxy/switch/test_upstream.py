@@ -7,7 +7,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -150,7 +150,7 @@ async def test_server_that_is_killed_fifty_times_is_introduced_and_lists_the_sam
         await upstream.ready()
         listed = await upstream.request("tools/list", asks)
         told = await upstream.request("tools/call", {"name": "facts", **asks})
-        facts = json.loads(cast("Any", told.result)["content"][0]["text"])
+        facts = json.loads(told.result["content"][0]["text"])
         lists.add(listed.raw or b"")
         pids.add(facts["pid"])
         assert facts["client"] == CLIENT
