@@ -106,12 +106,14 @@ async def measured(root: Path, empty: Path, count: int, each: int, scope: str) -
 
 async def _newest(root: Path, scope: str, count: int) -> Row:
     listing = root / "s" / scope / "listing"
+    folders = [*(listing / ".pages").glob("*"), listing]
     times: list[float] = []
+    busy: list[float] = []
     bare: list[float] = []
     for _ in range(_ROUNDS):
         # A new bank each time, so that no record is remembered.
         bank = Bank(FileStore(root), scope=scope)
-        start = time.perf_counter()
+        start, start_busy = time.perf_counter(), time.process_time()
         async with aclosing(bank.list()) as artifacts:
             listed = 0
             async for _artifact in artifacts:
@@ -119,9 +121,11 @@ async def _newest(root: Path, scope: str, count: int) -> Row:
                 if listed == NEWEST:
                     break
         times.append((time.perf_counter() - start) * 1_000)
+        busy.append((time.process_time() - start_busy) * 1_000)
         start = time.perf_counter()
-        with os.scandir(listing) as entries:
-            [entry.name for entry in entries]
+        for folder in folders:
+            with os.scandir(folder) as entries:
+                [entry.name for entry in entries]
         bare.append((time.perf_counter() - start) * 1_000)
     took, limit = median(times), median(bare)
     return Row(
@@ -133,7 +137,8 @@ async def _newest(root: Path, scope: str, count: int) -> Row:
         ratio=took / limit,
         target=f"≤ {NEWEST_MS:g} ms",
         reached=took <= NEWEST_MS,
-        note="the limit is os.scandir of the folder that lists them, no record read",
+        note=f"{median(busy):.2f} ms in processor time; the limit is os.scandir of all that "
+        "lists the scope, no record read",
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from coatcheck.content import encode
 from coatcheck.content._index import BLOCK_ROWS, Rows
-from coatcheck.content._row_start import row_pattern, row_start
+from coatcheck.content._row_start import row_pattern, row_place, row_start
 
 TEXTS = st.text('a}{][,"\\ é', max_size=4)
 FLAT = st.dictionaries(st.sampled_from(["id", "b", "}"]), TEXTS | st.integers(0, 9), max_size=3)
@@ -37,6 +37,20 @@ def check(rows: Rows, data: bytes) -> None:
         found = row_start(rows, data, number)
         assert passed == number
         assert data[found:].lstrip() == data[start:].lstrip()
+        if rows.format == "json":
+            check_borders(rows, data, number, start)
+
+
+def check_borders(rows: Rows, data: bytes, number: int, start: int) -> None:
+    place, borders = row_place(rows, data, number, 40)
+    if borders is None:
+        return
+    found, stop = borders.rows(number, 10)
+    assert data[place:].lstrip() == data[start:].lstrip()
+    assert len(found) == min(10, rows.count - 1 - number)
+    texts, end = row_pattern(rows.format, data).split(data, len(found), start)
+    assert found == [text.decode().strip()[:-1].rstrip() for text in texts]
+    assert data[stop:].lstrip() == data[end:].lstrip()
 
 
 @given(

@@ -1,6 +1,6 @@
 """The bank: puts a value whole, shows little of it, reads on.
 
-`migration` and `savings` are imported by their own names: few processes need them.
+`migration`, `savings` and `sql` are imported by their own names: few processes need them.
 """
 
 from ._bank import Bank

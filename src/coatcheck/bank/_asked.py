@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self, cast
 
 from ..content import Encoding, dumps, encode, loads, names_text
 from ..errors import InvalidArgumentError, shown
-from ..records import Limits
+from ..records import Limits, dataclass
 from ._keys import LONGEST_NAME, is_name
 from ._threads import work_on
 

@@ -3,11 +3,10 @@
 import re
 import secrets
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import UnknownPointerError
-from ..records import Artifact
+from ..records import Artifact, dataclass
 from ._keys import ScopeKeys, is_held_key, owner_of
 from ._record import Record
 from ._removal import WRITTEN_NS, prolong

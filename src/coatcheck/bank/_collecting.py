@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..errors import DamagedRecordError, StoreFormatError
-from ..records import is_id
+from ..records import dataclass, is_id
 from ..stores import SupportsAge
 from ._burial import BATCHES_AT_ONCE, Burial, together
 from ._cells import is_left_over

@@ -4,12 +4,13 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 
 from ..content import EngineError, SqlAnswer, SqlEngine, sql_name
 from ..content.sql import Loaded, Statement, UnreadableError, read_statement
+from ..records import dataclass
 from ._worker import Worker, spares
 
 _MOST = 4

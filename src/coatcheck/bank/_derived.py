@@ -1,13 +1,12 @@
 """What becomes of the result of a query: shown where it is small, else banked as an artifact."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, cast
 
 from ..content import Encoding, Rows, Selector, dumps, encode, estimate_tokens, loads
 from ..errors import DamagedRecordError
-from ..records import Answer, Artifact
+from ..records import Answer, Artifact, dataclass
 from ._lookup import Lookup
 from ._record import Record
 from ._run import LEASE_NS

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self, cast
 
 from ..content import dumps, loads, shown_preview
 from ..errors import StoreFormatError, UnencodableValueError
+from ..records import dataclass
 from ._ids import random_id
 from ._keys import ScopeKeys
 from ._running import Running

@@ -1,8 +1,8 @@
 """What live runs and cells hold of a scope: it neither expires, nor makes room."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..records import dataclass
 from ._keys import ScopeKeys, held_id
 from ._record import Record
 from ._run import leases

@@ -7,11 +7,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self, cast
 
 from ..content import dumps, loads
+from ..records import dataclass
 from ._journal_file import JournalFile, previous
 
 TOOL = "tool"

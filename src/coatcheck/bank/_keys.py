@@ -2,10 +2,9 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from hashlib import blake2b
 
-from ..records import is_id, names_pointer
+from ..records import dataclass, is_id, names_pointer
 
 FORMAT = "store/format"
 SECRET = "store/secret"

@@ -1,9 +1,7 @@
 """How long artifacts of a bank live: runs that hold them, what removes them, what they take."""
 
-from dataclasses import dataclass
-
 from ..errors import DamagedRecordError, InvalidArgumentError
-from ..records import Pointer
+from ..records import Pointer, dataclass
 from ._grants import Granting
 from ._holds import Holds
 from ._own_puts import OwnPuts

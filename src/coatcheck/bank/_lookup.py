@@ -220,12 +220,12 @@ class Lookup:
         holds = Holds(self._shared, self._keys)
         holders: Holders | None = None
         async for keys in _together(self._shared.store.keys(self._keys.listing_folder)):
-            await self._look_up(keys)
+            found = await self._look_up(keys)
             for key in keys:
-                try:
-                    record = await self._listed(key, recall=True)
-                except StoreFormatError:  # one damaged record must not hide all others
-                    continue
+                record = found.get(key)
+                if record is None:
+                    with suppress(StoreFormatError):  # one damaged record must not hide all others
+                        record = await self._listed(key, recall=True)
                 if record is None:
                     continue
                 if record.is_expired(self._shared.now_ns()):
@@ -234,15 +234,23 @@ class Lookup:
                         continue
                 yield record
 
-    async def _look_up(self, keys: Iterable[str]) -> None:
-        """Remember the records that a listing names, where the store sends many at once."""
-        ids = [id_ for key in keys if (id_ := listed_id(key)) is not None]
-        ids = [id_ for id_ in ids if self._shared.cache.get(self._keys.record(id_)) is None]
-        found = await self._shared.gather([self._keys.record(id_) for id_ in ids])
-        for id_, stored in zip(ids, found, strict=False):
-            if stored is not None:
+    async def _look_up(self, keys: Iterable[str]) -> dict[str, Record]:
+        """Return what entries of a listing stand for, as far as it is found together."""
+        ids = {key: id_ for key in keys if (id_ := listed_id(key)) is not None}
+        found: dict[str, Record] = {}
+        unseen: list[str] = []
+        for key, id_ in ids.items():
+            seen = self._shared.cache.get(self._keys.record(id_))
+            if isinstance(seen, Record):
+                found[key] = seen
+            else:
+                unseen.append(key)
+        stored = await self._shared.gather([self._keys.record(ids[key]) for key in unseen])
+        for key, each in zip(unseen, stored, strict=False):
+            if each is not None:
                 with suppress(StoreFormatError):  # it is read, and told, in its turn
-                    self._kept(id_, stored)
+                    found[key] = self._kept(ids[key], each)
+        return {key: each for key, each in found.items() if is_stamped(key, each.stored_ns)}
 
     def _kept(self, id_: str, stored: bytes) -> Record:
         record = own_record(stored, id_, self._keys)

@@ -3,10 +3,11 @@
 import re
 from collections.abc import AsyncGenerator, Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heapify, heappop, heappush
 
 from ..errors import QuotaError, StoreError, StoreFormatError
+from ..records import dataclass
 from ._burial import BATCHES_AT_ONCE, Burial, together
 from ._each import on_each
 from ._keys import ScopeKeys, due_ns, is_stamped, listed_bytes, listed_id, listed_ns, owner_of

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -18,7 +17,7 @@ from ..content import (
     search_for,
 )
 from ..errors import BinaryPayloadError, CoatcheckError, DamagedPayloadError
-from ..records import Limits, Matches, Page
+from ..records import Limits, Matches, Page, dataclass
 from ._lookup import Lookup
 from ._record import Record
 from ._rows import Fetch, GoneError, asked_of, handed_on

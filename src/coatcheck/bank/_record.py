@@ -3,8 +3,7 @@
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import NoneType
 from typing import Any, Self, cast
 
@@ -12,14 +11,14 @@ from xxhash import xxh3_64_intdigest
 
 from ..content import Index, dumps, loads
 from ..errors import DamagedRecordError, StoreFormatError
-from ..records import Artifact, Glimpse, Pointer
+from ..records import Artifact, Glimpse, Pointer, dataclass
 from ._keys import ScopeKeys, is_segment
 
 _HEADER = struct.Struct("<4sHHIQ")
 """Magic, version, zero, bytes of facts, XXH3 of all that follows."""
 _MAGIC = b"coat"
 _VERSION = 1
-_NANOSECONDS = 1_000_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FACTS: Mapping[str, type | tuple[type, ...]] = {
     "id": str,
     "prefix": str,
@@ -167,8 +166,7 @@ def own_record(stored: bytes, id_: str, owner: ScopeKeys) -> Record:
 
 def as_time(nanoseconds: int) -> datetime:
     """Return a moment in nanoseconds since 1970 as an aware time in UTC."""
-    seconds, rest = divmod(nanoseconds, _NANOSECONDS)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1_000)
+    return _EPOCH + timedelta(microseconds=nanoseconds // 1_000)
 
 
 def _facts(stored: memoryview) -> dict[str, Any]:

@@ -4,13 +4,12 @@ import secrets
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
 
 from ..content import dumps, loads
 from ..errors import InvalidArgumentError, StoreError, StoreFormatError, shown
-from ..records import is_id
+from ..records import dataclass, is_id
 from ._keys import ScopeKeys, owner_of
 from ._record import Record, own_record
 from ._removal import AT_ONCE, prolong

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
+from ..records import dataclass
 from ..stores import EndsWithProcess, Store
 from ._cells import Cells
 from ._handles import Handles

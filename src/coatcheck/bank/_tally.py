@@ -1,6 +1,6 @@
 """A running total of what takes part in a quota."""
 
-from dataclasses import dataclass
+from ..records import dataclass
 
 _FRESH_NS = 60 * 1_000_000_000
 _ADDED_SHARE = 0.1

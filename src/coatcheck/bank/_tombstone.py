@@ -1,11 +1,11 @@
 """What is known of an artifact once it is gone: its tombstone, which lies a week longer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self, cast
 
 from ..content import dumps, loads
 from ..errors import ExpiredPointerError
+from ..records import dataclass
 from ._record import Record
 
 TOLD_NS = 7 * 24 * 3_600 * 1_000_000_000

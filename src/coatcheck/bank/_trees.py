@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 from ..content import (
@@ -18,7 +17,7 @@ from ..errors import (
     DamagedPayloadError,
     NothingSelectedError,
 )
-from ..records import Pointer
+from ..records import Pointer, dataclass
 from ._reader import Reader
 from ._record import Record
 from ._rows import GoneError

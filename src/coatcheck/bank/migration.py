@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from xxhash import xxh3_128
 
 from ..content import digest_of
 from ..errors import DamagedPayloadError, DamagedRecordError, StoreError
-from ..records import Kind, Limits, Pointer, is_id
+from ..records import Kind, Limits, Pointer, dataclass, is_id
 from ..stores import Store, SupportsExpiry, SupportsStream, SupportsTtl
 from ._holds import Holds
 from ._keys import SECRET, ScopeKeys

@@ -2,8 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ..records import dataclass
 from ._journal import TOOL, Call
 
 

@@ -8,11 +8,11 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias, cast
 
 from ..errors import InvalidArgumentError, UnencodableValueError
+from ..records import dataclass
 from ._partial import PartialPayload
 
 Foreign: TypeAlias = Any

@@ -1,11 +1,12 @@
 """Which glimpse a payload gets. Each format but the smallest has a module of its own."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import orjson
 
+from ..records import dataclass
 from ._arrays import is_array
 from ._content_type import names_json, names_text
 from ._frame_rows import columns_of, sample_of

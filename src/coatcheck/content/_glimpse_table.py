@@ -6,9 +6,10 @@ Detail is added in rounds, the most telling first, to every column alike, while 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
+from ..records import dataclass
 from ._object_rows import EXACT_ROWS, MOST_COLUMNS, SAMPLED_ROWS, ObjectRows
 from ._preview import quoted
 from ._statistics import STANDS_OUT, Column, describe, share, spread, written

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import cast
 
+from ..records import dataclass
 from ._preview import quoted
 from ._shape import DEEPEST, SAMPLED_KEYS, Shape, merged, shape_of
 from ._statistics import written

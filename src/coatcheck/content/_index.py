@@ -5,12 +5,13 @@ The arrays are little-endian u64, as in the host's memory: big-endian hosts are 
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Self, cast
 
 import stringzilla
 
 from ..errors import StoreFormatError
+from ..records import dataclass
 
 BLOCK_CHARS = 65_536
 """Code points per block."""

@@ -1,9 +1,10 @@
 """JMESPath over plain JSON values, in bounded time and memory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..errors import InvalidQueryError
+from ..records import dataclass
 from ._budget import Budget, check_result
 
 _HINT = "Put one expression after the other by | instead of into it."

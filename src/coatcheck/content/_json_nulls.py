@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from itertools import chain, islice, repeat
 from operator import is_
@@ -10,6 +10,7 @@ from typing import cast
 
 import stringzilla
 
+from ..records import dataclass
 from ._json_values import finite
 
 _SAMPLED_ROWS = 100

@@ -3,11 +3,11 @@
 import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
 from typing import cast
 
+from ..records import dataclass
 from ._index import BLOCK_ROWS, Rows
 from ._json import dumps, loads
 

@@ -1,9 +1,10 @@
 """JSONPath over plain JSON values, in bounded time and memory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..errors import InvalidQueryError
+from ..records import dataclass
 from ._budget import Budget, check_result
 
 _HINT = "Put fewer conditions into each other."

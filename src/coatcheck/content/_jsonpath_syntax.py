@@ -1,9 +1,10 @@
 """The records that a JSONPath query is read into, and what its functions take and give."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
+
+from ..records import dataclass
 
 
 class Kind(Enum):

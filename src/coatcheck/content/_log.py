@@ -3,13 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from operator import contains
 from typing import cast
 
 import stringzilla
 
+from ..records import dataclass
 from ._statistics import share
 
 _MOST_READ_CHARS = 2_000_000

@@ -1,10 +1,9 @@
 """One window of a payload: which bytes to fetch for it, and what to cut out of them."""
 
 from bisect import bisect_left
-from dataclasses import dataclass
 
 from ..errors import InvalidArgumentError, shown
-from ..records import Limits, Page
+from ..records import Limits, Page, dataclass
 from ._index import (
     BLOCK_CHARS,
     BLOCK_ROWS,

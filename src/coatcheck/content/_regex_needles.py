@@ -6,9 +6,9 @@ hold one need be searched for the pattern.
 
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Texts
-from dataclasses import dataclass
 from time import thread_time
 
+from ..records import dataclass
 from ._find import Finder, finders
 from ._regex_sets import one
 from ._regex_tree import Chars, Choice, Edge, Node, Repeat, Sequence

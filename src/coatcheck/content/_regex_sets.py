@@ -6,9 +6,11 @@ All engines are given the same sets, so that none reads one by tables of its own
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import groupby
+
+from ..records import dataclass
 
 Range = tuple[int, int]
 """Code points from one to another, both included."""

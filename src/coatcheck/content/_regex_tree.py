@@ -1,8 +1,8 @@
 """The tree of a regular expression: its nodes, what they may match, and how they are written."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from ..records import dataclass
 from ._regex_sets import CharSet
 
 

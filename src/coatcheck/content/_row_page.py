@@ -10,7 +10,7 @@ from ..records import Page
 from ._csv import as_object, parse_csv
 from ._index import BLOCK_ROWS, Rows
 from ._json import dumps
-from ._row_start import row_pattern, row_start
+from ._row_start import row_pattern, row_place
 from ._rows import RowPattern
 from ._tokens import clip_tokens, estimate_tokens
 
@@ -112,13 +112,18 @@ def _shown_rows(
     rows: Rows, piece: bytes, offset: int, limit: int, longest_chars: int, *, is_end: bool
 ) -> tuple[list[str], bool]:
     """Return rows as JSON, or the text of one and true where it is over the bound."""
-    pattern, start = row_pattern(rows.format, piece), row_start(rows, piece, offset)
-    shown: list[str] = []
+    pattern, shown = row_pattern(rows.format, piece), list[str]()
     left = longest_chars - 1  # the bracket in front
     wanted = min(limit, rows.count - offset)
+    start, borders = row_place(rows, piece, offset, wanted)
     while len(shown) < wanted:
         count = min(_ROWS_AT_ONCE, wanted - len(shown))
-        found, stop = _whole_rows(rows, pattern, piece, start, count)
+        found, stop = list[str](), start
+        if borders is not None:
+            found, stop = borders.rows(offset % BLOCK_ROWS + len(shown), count)
+        if not found:
+            borders = None  # the rows that are left have none
+            found, stop = _whole_rows(rows, pattern, piece, start, count)
         if not found:
             text, stop = piece[start:].decode("utf-8", "surrogatepass"), len(piece)
             if not text.strip(_ENDS):
@@ -127,6 +132,11 @@ def _shown_rows(
                 return (shown, False) if shown else ([text.strip(_SPACE)], True)
             # The last row of a payload needs no end.
             found = _RENDERERS[rows.format]([text], rows)
+        size = sum(map(len, found)) + len(found)
+        if size <= left:
+            shown += found
+            left, start = left - size, stop
+            continue
         for row in found:
             left -= len(row) + 1
             if left < 0:
@@ -134,7 +144,6 @@ def _shown_rows(
                 text = piece[start : end if passed else stop].decode("utf-8", "surrogatepass")
                 return (shown, False) if shown else ([text.strip(_SPACE)], True)
             shown.append(row)
-        start = stop
     return shown, False
 
 
@@ -183,16 +192,19 @@ def _line_rows(texts: list[str], _rows: Rows) -> list[str]:
 
 
 def _csv_rows(texts: list[str], rows: Rows) -> list[str]:
-    records = (record for text in texts for record in parse_csv(text, rows.format))
-    return [_quick_json(as_object(record, rows.columns)) for record in records]
-
-
-def _quick_json(record: dict[str, object]) -> str:
-    """Return the JSON of texts: of them alone orjson writes what `dumps` does, at half the cost."""
+    width = len(rows.columns)
+    objects = [
+        dict(zip(rows.columns, record))  # noqa: B905 - of one length; most rows are, so at once
+        if len(record) == width
+        else as_object(record, rows.columns)
+        for text in texts
+        for record in parse_csv(text, rows.format)
+    ]
     try:
-        return orjson.dumps(record).decode()
+        # Of texts alone orjson writes what `dumps` does, at half the cost.
+        return [row.decode() for row in map(orjson.dumps, objects)]
     except TypeError:  # a lone surrogate
-        return _json(record)
+        return [_json(each) for each in objects]
 
 
 _RENDERERS: dict[str, Callable[[list[str], Rows], list[str]]] = {

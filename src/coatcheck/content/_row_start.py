@@ -6,12 +6,12 @@ pattern of a row. It is proof, or is not used.
 
 import re
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import stringzilla
 
 from ._csv import csv_pattern
-from ._find import finders
+from ._find import Hits, finders
 from ._index import BLOCK_ROWS, Rows, count_newlines, skip_lines
 from ._rows import RowPattern, json_pattern, line_pattern
 
@@ -48,6 +48,33 @@ def row_pattern(form: str, piece: bytes) -> RowPattern:
     return _PATTERNS[form](piece)
 
 
+class Borders:
+    """Where rows of one block are parted, all by the same text."""
+
+    def __init__(self, block: memoryview, hits: Hits[Any], border: bytes, begin: bytes) -> None:
+        self._block = block
+        self._hits = hits
+        self._border = border.decode()
+        self._begin = begin.decode()
+        self._first = _find(block, begin)
+
+    def start(self, number: int) -> int:
+        """Return where a row of the block begins."""
+        if number == 0:
+            return self._first
+        return self._hits.span(number - 1)[1] - len(self._begin)
+
+    def rows(self, number: int, count: int) -> tuple[list[str], int]:
+        """Return rows of the block that others follow there, and where they end."""
+        last = min(number + count, len(self._hits))
+        if last <= number:
+            return [], self.start(number)
+        text = self._block[self.start(number) + len(self._begin) : self._hits.span(last - 1)[0]]
+        inner = str(text, "utf-8", "surrogatepass").split(self._border)
+        begin, end = self._begin, self._border[0]
+        return [f"{begin}{each}{end}" for each in inner], self.start(last)
+
+
 def row_start(rows: Rows, piece: bytes, number: int) -> int:
     """Return the byte at which a row starts, or white space before it.
 
@@ -59,23 +86,33 @@ def row_start(rows: Rows, piece: bytes, number: int) -> int:
     Returns:
         Where the last whole row before it ends, if the payload is damaged.
     """
+    return row_place(rows, piece, number, 0)[0]
+
+
+def row_place(rows: Rows, piece: bytes, number: int, count: int) -> tuple[int, Borders | None]:
+    """Return what `row_start` does, and the borders in its block, where they were counted.
+
+    They are for rows that are to be read from there on, `count` of them.
+    """
     block, before = divmod(number, BLOCK_ROWS)
-    start = None
-    if before > _FEW_ROWS:
+    start, borders = None, None
+    if before + count > _FEW_ROWS:
         is_last = block + 1 >= len(rows.starts)
         stop = len(piece) if is_last else rows.starts[block + 1] - rows.starts[block]
-        count = min(BLOCK_ROWS, rows.count - block * BLOCK_ROWS)
+        inside = min(BLOCK_ROWS, rows.count - block * BLOCK_ROWS)
         view = memoryview(piece)[:stop]
         if rows.format == "json":
-            start = _flat_start(view, before, count, is_last=is_last)
-            start = _keyed_start(view, before, count) if start is None else start
-        else:
-            start = _line_start(view, before, count, is_last=is_last)
-    return row_pattern(rows.format, piece).skip(piece, before, 0)[1] if start is None else start
+            borders = _flat(view, inside, is_last=is_last) or _keyed(view, inside)
+            start = None if borders is None else borders.start(before)
+        elif before > _FEW_ROWS:
+            start = _line_start(view, before, inside, is_last=is_last)
+    if start is None:
+        start = row_pattern(rows.format, piece).skip(piece, before, 0)[1]
+    return start, borders
 
 
-def _flat_start(block: memoryview, before: int, count: int, *, is_last: bool) -> int | None:
-    """Return where a row starts in a block of objects, or of arrays, that hold no others.
+def _flat(block: memoryview, count: int, *, is_last: bool) -> Borders | None:
+    """Return the borders in a block of objects, or of arrays, that hold no others.
 
     The first one is followed by the next, as is each that ends with the same text: all but the
     last, as there are so many of them. So all rows begin with a bracket, and as there are no more
@@ -88,11 +125,11 @@ def _flat_start(block: memoryview, before: int, count: int, *, is_last: bool) ->
     outer = is_last and border[:1] == b"]"  # the array of all rows ends there too
     if _count(block, border[-1:]) != count or _count(block, border[:1]) != count + outer:
         return None
-    return _behind_border(block, border, border[-1:], before, count)
+    return _borders(block, border, border[-1:], count)
 
 
-def _keyed_start(block: memoryview, before: int, count: int) -> int | None:
-    """Return where a row starts in a block of objects with one first key, and none in an array.
+def _keyed(block: memoryview, count: int) -> Borders | None:
+    """Return the borders in a block of objects with one first key, and none in an array.
 
     What looks like the border of two rows is one of two objects in an array: no text goes on with
     a letter where it has ended, so the quote before the key begins a text. An array inside of a
@@ -108,7 +145,7 @@ def _keyed_start(block: memoryview, before: int, count: int) -> int | None:
         any(_find(block, each) >= 0 for each in _NESTED) or _count(block, b",{") != count - 1
     ):
         return None
-    return _behind_border(block, border, key[1], before, count)
+    return _borders(block, border, key[1], count)
 
 
 def _border_before(block: memoryview, key: bytes, start: int) -> bytes | None:
@@ -125,15 +162,13 @@ def _border_before(block: memoryview, key: bytes, start: int) -> bytes | None:
     return None
 
 
-def _behind_border(
-    block: memoryview, border: bytes, begin: bytes, before: int, count: int
-) -> int | None:
-    """Return where a row begins whose borders all read the same; None if they are not so many."""
+def _borders(block: memoryview, border: bytes, begin: bytes, count: int) -> Borders | None:
+    """Return the borders of rows that all read the same; None if they are not so many."""
     find, _ = finders(border.decode(), ignore_case=False, is_ascii=True)
-    borders = next(find(block), None)
-    if borders is None or len(borders) != count - 1:
+    hits = next(find(block), None)
+    if hits is None or len(hits) != count - 1:
         return None
-    return borders.span(before - 1)[1] - len(begin)
+    return Borders(block, hits, border, begin)
 
 
 def _line_start(block: memoryview, before: int, count: int, *, is_last: bool) -> int | None:

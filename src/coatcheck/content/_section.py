@@ -1,9 +1,9 @@
 """A part of a text, found through the index and read as if it was a text of its own."""
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ..records import Limits, Page
+from ..records import Limits, Page, dataclass
 from ._index import (
     BLOCK_CHARS,
     Index,

@@ -1,11 +1,10 @@
 """What a selector asks for, read from its text alone. What it picks is decided elsewhere."""
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import InvalidArgumentError, shown
-from ..records import LONGEST_SELECTOR
+from ..records import LONGEST_SELECTOR, dataclass
 
 Form = Literal["json-pointer", "jsonpath", "chars", "lines", "rows"]
 

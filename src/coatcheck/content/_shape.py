@@ -3,9 +3,11 @@
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import cast
+
+from ..records import dataclass
 
 SAMPLED_KEYS = 40
 """Keys of an object that are looked at."""

@@ -7,10 +7,10 @@ what is empty is empty.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import orjson
 
+from ..records import dataclass
 from ._csv import DELIMITERS, extra_name, parse_csv
 from ._sql_engine import EngineError, SqlEngine, literal, quoted
 from ._sql_json import UnreadableError

@@ -6,9 +6,10 @@ once more as JSON and then looked at value by value.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import cast
 
+from ..records import dataclass
 from ._sql_engine import EngineError, SqlEngine, literal, quoted, sql_name
 from ._sql_names import are_plain, column_names, wanted_keys
 from ._sql_types import Loaded, doubts, expected, read_as, settle, strict

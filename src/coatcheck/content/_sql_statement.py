@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import orjson
 
 from ..errors import InvalidQueryError, shown
+from ..records import dataclass
 from ._sql_engine import sql_name
 from ._sql_functions import FUNCTIONS, JSON_FUNCTIONS, OPERATORS, TABLE_FUNCTIONS
 

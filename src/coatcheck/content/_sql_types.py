@@ -7,9 +7,9 @@ several kinds, objects with a great many keys, numbers that no type of these wou
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
+from ..records import dataclass
 from ._json import dumps
 from ._sql_engine import SqlEngine, literal, quoted, sql_name
 

@@ -5,11 +5,11 @@ What is written anew has keys that are names of columns, and text that is UTF-8.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from io import BytesIO
 from typing import cast
 
+from ..records import dataclass
 from ._arrays import Foreign
 from ._frame_rows import shown_columns
 from ._frames import load_frame

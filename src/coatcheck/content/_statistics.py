@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -16,6 +15,7 @@ from itertools import compress
 from math import fsum, isfinite
 from typing import cast
 
+from ..records import dataclass
 from ._preview import plain
 
 _TOP = 12

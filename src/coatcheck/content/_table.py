@@ -6,9 +6,9 @@ for a glimpse, `row_scanner` finds where they lie while a payload is encoded.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
+from ..records import dataclass
 from ._content_type import media_type
 from ._csv import DELIMITERS, CsvRows, parse_csv
 from ._index import BLOCK_ROWS, Rows

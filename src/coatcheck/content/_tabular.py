@@ -1,7 +1,6 @@
 """Values with a payload of their own, arrays and frames: what they are stored as, and come back."""
 
-from dataclasses import dataclass
-
+from ..records import dataclass
 from ._arrays import (
     ARRAY_ROWS,
     NPY_TYPE,

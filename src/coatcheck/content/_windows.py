@@ -1,11 +1,10 @@
 """What all searches share: the windows of a payload, and what is kept of the hits in them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidArgumentError, shown
-from ..records import Match, Matches
+from ..records import Match, Matches, dataclass
 from ._find import Hits, decoded
 from ._index import BLOCK_CHARS, Index, count_chars, count_newlines, skip_chars
 from ._preview import LONGEST_CLUSTER, last_clusters, visible, whole_clusters

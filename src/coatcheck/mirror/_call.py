@@ -3,7 +3,8 @@
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+
+from ..records import dataclass
 
 
 @dataclass(slots=True)

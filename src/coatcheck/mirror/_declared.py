@@ -2,12 +2,12 @@
 
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..bank import as_text, parsed
 from ..content import is_tabular
 from ..errors import InvalidArgumentError
+from ..records import dataclass
 from ._schema import schema_types, schema_words
 
 _BASE64 = frozenset({"base64", "byte"})

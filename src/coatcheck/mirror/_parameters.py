@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import (
     TYPE_CHECKING,
@@ -19,7 +18,7 @@ from typing import (
 
 from ..bank import Bank, StoredValidator, as_found, as_text, fit, fit_stored, parsed
 from ..errors import shown
-from ..records import names_pointer
+from ..records import dataclass, names_pointer
 from ._schema import POINTER_PATTERN, POINTER_SCHEMA, takes_structure
 from ._slots import Argument, fetch_all
 

@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any, Self, TypeAlias, TypeGuard
 
 from ..bank import Bank
 from ..content import encoded_size
 from ..errors import InvalidArgumentError, UnencodableValueError
-from ..records import Pointer, names_pointer
+from ..records import Pointer, dataclass, names_pointer
 
 _REPEATED_BYTES = 32 * 1024 * 1024
 

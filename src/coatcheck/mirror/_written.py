@@ -1,9 +1,10 @@
 """The `repr` of a value that has no encoding, within a bound: the last resort."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import cast
+
+from ..records import dataclass
 
 _MOST_PARTS = 4_000_000
 _HEAD_CHARS = 20_000

@@ -1,9 +1,11 @@
 """How much is shown, and when."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import ClassVar
+
+from ._dataclass import dataclass
 
 OWN_TOOLS = frozenset(
     {

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from ..errors import InvalidPointerError
+from ._dataclass import dataclass
 
 if TYPE_CHECKING:
     from ._shown import Glimpse

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
+
+from ._dataclass import dataclass
 
 _ARRAY_TYPE = "application/x-npy"
 

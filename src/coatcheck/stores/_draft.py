@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from typing import Self
 
 from ._folders import Folders, find_file, refuse_foreign, unavailable
+from ._pages import make_home
 
 TMP = "tmp"
 _PIECE_BYTES = 512 * 1024
@@ -112,8 +113,8 @@ class Draft:
                 return self._place(segments, replace=replace)
 
     def _place(self, segments: Sequence[str], *, replace: bool) -> bool:
-        *parents, name = segments
-        with self._folders.make(parents, self._root) as folder:
+        name = segments[-1]
+        with make_home(self._folders, segments, self._root) as folder:
             if replace:
                 refuse_foreign(name, folder)
                 os.rename(self._name, name, src_dir_fd=self._tmp, dst_dir_fd=folder)
@@ -139,11 +140,11 @@ def place_empty(folders: Folders, segments: Sequence[str]) -> bool:
 
     It takes no draft, as there is no part of it to be seen before the rest.
     """
-    *parents, name = segments
+    name = segments[-1]
     with unavailable, ExitStack() as stack:
         root = folders.open_root()
         stack.callback(os.close, root)
-        folder = stack.enter_context(folders.make(parents, root))
+        folder = stack.enter_context(make_home(folders, segments, root))
         try:
             file = os.open(name, _DRAFT, 0o600, dir_fd=folder)
         except (FileExistsError, FileNotFoundError):  # or the folder was just removed

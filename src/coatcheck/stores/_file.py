@@ -2,18 +2,20 @@
 
 import itertools
 import os
+import stat
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from heapq import nsmallest
 from pathlib import Path
 
 from ._draft import Draft, place_empty, sweep
-from ._folders import Folders, find_file, unavailable
+from ._folders import Folders, find_file, open_file, unavailable
 from ._keys import check_window, keys_in, split_folder, split_key
+from ._pages import drop_if_empty, homes, page_paths
 from ._protocols import Vitals
 from ._thread import in_own_thread, in_thread
 
@@ -32,6 +34,9 @@ _CALL_BYTES = 1 << 30
 
 class FileStore:
     """Payloads as plain files, `root`/`key`, for any number of threads and processes at once.
+
+    Of a folder with more than some 500 keys whose last segment begins with a time, 16 hex digits
+    and a hyphen, later ones lie in ``.pages/`` below it: so the first ones are found quickly.
 
     Folders are made at the first write, with mode 0700, and stay when they are empty; files have
     mode 0600. `root` may be a symlink; below it none is followed: what lies behind one reads as
@@ -98,41 +103,42 @@ class FileStore:
         return await self._get(key, start_byte, stop_byte)
 
     async def path(self, key: str) -> Path | None:
-        segments = split_key(key)
-        *parents, name = segments
-        with unavailable, self._folders.find(parents) as folder:
-            if folder is None:
-                return None
-            with find_file(name, folder) as file:
-                return None if file is None else self._folders.root.joinpath(*segments)
+        with unavailable, self._found(split_key(key)) as (home, file):
+            name = key.rpartition("/")[2]
+            return None if file is None else self._folders.root.joinpath(*home, name)
 
     async def age_seconds(self, key: str) -> float | None:
-        *parents, name = split_key(key)
-        with unavailable, self._folders.find(parents) as folder:
-            if folder is None:
-                return None
-            with find_file(name, folder) as file:
-                return None if file is None else self._clock() - os.fstat(file).st_mtime
+        with unavailable, self._found(split_key(key)) as (_, file):
+            return None if file is None else self._clock() - os.fstat(file).st_mtime
 
     async def delete(self, key: str) -> None:
         await self.delete_many([key])
 
     async def delete_many(self, keys: Sequence[str]) -> None:
-        for parents, inside in _by_folder([split_key(key) for key in keys]):
-            with unavailable, self._folders.find(parents) as folder:
-                for name in inside:
-                    if folder is not None:
-                        with suppress(FileNotFoundError, IsADirectoryError):
-                            os.unlink(name, dir_fd=folder)
+        with unavailable:
+            for home, names in homes(self._folders, sorted(split_key(key) for key in keys)):
+                with self._folders.find(home) as folder:
+                    for name in names:
+                        if folder is not None:
+                            with suppress(FileNotFoundError, IsADirectoryError):
+                                os.unlink(name, dir_fd=folder)
+                drop_if_empty(self._folders, home)
 
     async def keys(self, folder: str) -> AsyncIterator[str]:
-        segments = split_folder(folder)
-        few = self._list(segments, _INLINE_NAMES)
-        if few is not None:
+        with unavailable:
+            pages = page_paths(self._folders, split_folder(folder))
+        count = 0
+        while pages and count < _FIRST_NAMES:
+            few = self._list(pages[0], _INLINE_NAMES)
+            if few is None:
+                break
             for key in keys_in(folder, sorted(few)):
                 yield key
+            count += len(few)
+            del pages[0]
+        if not pages:
             return
-        first, names = await in_thread(partial(self._list_long, segments))
+        first, names = await in_thread(partial(self._list_long, pages))
         for key in keys_in(folder, first):
             yield key
         for key in await in_thread(partial(_rest_of, folder, names, len(first))):
@@ -154,13 +160,13 @@ class FileStore:
         return write() if small else await in_thread(write)
 
     def _write(
-        self, segments: Sequence[str], chunks: Iterable[bytes | memoryview], *, replace: bool
+        self, segments: list[str], chunks: Iterable[bytes | memoryview], *, replace: bool
     ) -> bool:
         with self._draft() as draft:
             draft.write_all(chunks)
             return draft.publish(segments, replace=replace)
 
-    def _copy(self, segments: Sequence[str], path: Path, look: Callable[[bytes], object]) -> None:
+    def _copy(self, segments: list[str], path: Path, look: Callable[[bytes], object]) -> None:
         with path.open("rb", buffering=0) as source, self._draft() as draft:
             draft.copy(source.fileno())
             # The copy, as the file may change meanwhile.
@@ -188,24 +194,35 @@ class FileStore:
         except _TooLargeError:
             return await in_thread(partial(read, sys.maxsize))
 
-    def _read(self, segments: Sequence[str], start: int, stop: int, most: int) -> bytes | None:
-        *parents, name = segments
-        with unavailable, self._folders.find(parents) as folder:
-            return None if folder is None else _read_file(name, folder, start, stop, most)
+    def _read(self, segments: list[str], start: int, stop: int, most: int) -> bytes | None:
+        with unavailable:
+            ((home, (name,)),) = homes(self._folders, [segments])
+            with self._folders.find(home) as folder:
+                return _read_file(name, folder, start, stop, most)
 
-    def _read_many(self, paths: Iterable[Sequence[str]], most: int) -> list[bytes | None]:
+    def _read_many(self, paths: Iterable[list[str]], most: int) -> list[bytes | None]:
         found: list[bytes | None] = []
-        for parents, inside in _by_folder(paths):
-            with unavailable, self._folders.find(parents) as folder:
-                for name in inside:
-                    payload: bytes | None = None
-                    if folder is not None:
+        with unavailable:
+            for home, names in homes(self._folders, paths):
+                with self._folders.find(home) as folder:
+                    for name in names:
                         payload = _read_file(name, folder, 0, sys.maxsize, most)
-                    most -= len(payload or b"")
-                    found.append(payload)
+                        most -= len(payload or b"")
+                        found.append(payload)
         return found
 
-    def _list(self, segments: Sequence[str], most: int) -> list[str] | None:
+    @contextmanager
+    def _found(self, path: list[str]) -> Generator[tuple[list[str], int | None]]:
+        """Open a file for the time of a `with`: the folder it is in, and its descriptor."""
+        ((home, (name,)),) = homes(self._folders, [path])
+        with self._folders.find(home) as folder:
+            if folder is None:
+                yield home, None
+            else:
+                with find_file(name, folder) as file:
+                    yield home, file
+
+    def _list(self, segments: list[str], most: int) -> list[str] | None:
         """Return the names of files in a folder, None where it holds more than `most`."""
         with unavailable, self._folders.find(segments) as opened:
             if opened is None:
@@ -220,38 +237,36 @@ class FileStore:
                 ]
                 return None if next(entries, None) is not None else names
 
-    def _list_long(self, segments: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return the first names of a folder, in order, and all of them."""
-        names = self._list(segments, sys.maxsize) or []
+    def _list_long(self, pages: Iterable[list[str]]) -> tuple[list[str], list[str]]:
+        """Return the first names of some folders, in order, and all of them."""
+        names = [name for page in pages for name in self._list(page, sys.maxsize) or ()]
         return nsmallest(_FIRST_NAMES, names), names
-
-
-def _by_folder(
-    paths: Iterable[Sequence[str]],
-) -> Iterator[tuple[Sequence[str], Iterator[str]]]:
-    """Yield the folder of each run of paths that lie in the same one, and their last segments."""
-    for parents, inside in itertools.groupby(paths, key=lambda segments: segments[:-1]):
-        yield parents, (segments[-1] for segments in inside)
 
 
 def _rest_of(folder: str, names: list[str], skipped: int) -> list[str]:
     """Return the keys of a folder that come after its first names."""
-    return keys_in(folder, itertools.islice(sorted(names), skipped, None))
+    return [*keys_in(folder, itertools.islice(sorted(names), skipped, None))]
 
 
 class _TooLargeError(Exception):
     """The window is too large to be read on the loop."""
 
 
-def _read_file(name: str, folder: int, start: int, stop: int, most: int) -> bytes | None:
-    with find_file(name, folder) as file:
-        if file is None:
+def _read_file(name: str, folder: int | None, start: int, stop: int, most: int) -> bytes | None:
+    file = None if folder is None else open_file(name, folder)
+    if file is None:
+        return None
+    try:
+        facts = os.fstat(file)
+        if not stat.S_ISREG(facts.st_mode):
             return None
-        stop = min(stop, os.fstat(file).st_size)
+        stop = min(stop, facts.st_size)
         start = min(start, stop)
         if stop - start > most:
             raise _TooLargeError
         return _pread(file, start, stop)
+    finally:
+        os.close(file)
 
 
 def _pread(file: int, start: int, stop: int) -> bytes:

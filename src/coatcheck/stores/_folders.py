@@ -86,13 +86,11 @@ class Folders:
             return None
         for segment in segments:
             try:
-                inner = os.open(segment, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
-            except OSError as error:
-                if error.errno in _MISSING:
-                    return None
-                raise
+                inner = open_folder(segment, folder)
             finally:
                 os.close(folder)
+            if inner is None:
+                return None
             folder = inner
         return folder
 
@@ -107,10 +105,23 @@ class Folders:
         return os.open(segment, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
 
 
+def open_folder(name: str, parent: int) -> int | None:
+    """Return the descriptor of a folder, None where there is none. The caller closes it."""
+    return _open(name, _FOLDER | os.O_NOFOLLOW, parent)
+
+
+def open_file(name: str, folder: int) -> int | None:
+    """Return the descriptor of a file, or of what lies in its place; None where there is nothing.
+
+    The caller closes it.
+    """
+    return _open(name, _FILE, folder)
+
+
 @contextmanager
 def find_file(name: str, folder: int) -> Generator[int | None]:
     """Open a regular file for the time of a `with`: its descriptor, or None where there is none."""
-    file = _open_file(name, folder)
+    file = open_file(name, folder)
     try:
         regular = file is not None and stat.S_ISREG(os.fstat(file).st_mode)
         yield file if regular else None
@@ -131,9 +142,9 @@ def refuse_foreign(name: str, folder: int) -> None:
             raise StoreUnavailableError("something other than a file lies where one belongs")
 
 
-def _open_file(name: str, folder: int) -> int | None:
+def _open(name: str, flags: int, parent: int) -> int | None:
     try:
-        return os.open(name, _FILE, dir_fd=folder)
+        return os.open(name, flags, dir_fd=parent)
     except OSError as error:
         if error.errno in _MISSING:
             return None

@@ -1,7 +1,7 @@
 """What a key, a folder and a window may be. Checked before anything is looked up or opened."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import shown
 
@@ -47,14 +47,14 @@ def split_folder(folder: str) -> list[str]:
     return folder[:-1].split("/")
 
 
-def keys_in(folder: str, names: Iterable[str]) -> list[str]:
-    """Return the keys of a folder, which is one, that those of `names` make that can.
+def keys_in(folder: str, names: Iterable[str]) -> Iterator[str]:
+    """Yield the keys of a folder, which is one, that those of `names` make that can.
 
-    >>> keys_in("s/default/records/", ["1", ".hidden", "a b"])
+    >>> [*keys_in("s/default/records/", ["1", ".hidden", "a b"])]
     ['s/default/records/1']
     """
     longest, is_last = _LONGEST_KEY - len(folder), _LAST.fullmatch
-    return [folder + name for name in names if len(name) <= longest and is_last(name)]
+    return (folder + name for name in names if len(name) <= longest and is_last(name))
 
 
 def check_batch(keys: Iterable[str], lives: Mapping[str, float], unless: str | None) -> None:

@@ -1,10 +1,11 @@
 """What a store promises, and what only some can do. Nothing here moves a byte."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol, runtime_checkable
+
+from ..records import dataclass
 
 
 class Store(Protocol):

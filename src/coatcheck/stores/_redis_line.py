@@ -19,6 +19,8 @@ from ._redis_commands import WRONG_TYPE, Command
 _CONNECT_SECONDS = 1.0
 _SLOWEST_BYTES = 4 * 1024 * 1024
 """What has to come through in a second, beyond the time for an answer."""
+_JOINED_BYTES = 64 * 1024
+"""Up to so much is sent by one call of the system; to join more costs more than further calls."""
 
 _NO_ANSWER = "the Redis server does not answer"
 _OUT_OF_REACH = "the Redis server is out of reach"
@@ -91,7 +93,7 @@ class Line:
         replies: list[Any] = []
         try:
             async with asyncio.timeout(seconds + sum(map(len, packed)) / _SLOWEST_BYTES):
-                await link.send_packed_command(packed, check_health=False)
+                await link.send(packed)
                 for _ in commands:
                     try:
                         replies.append(await link.read_response(disconnect_on_error=False))
@@ -120,7 +122,7 @@ class _Link(Protocol):
     """What is used of a connection of redis-py."""
 
     async def connect(self) -> None: ...
-    async def send_packed_command(self, command: list[bytes], *, check_health: bool) -> None: ...
+    async def send(self, packed: list[bytes]) -> None: ...
     async def read_response(self, *, disconnect_on_error: bool) -> object: ...
     async def disconnect(self) -> None: ...
     def pack_commands(self, commands: Iterable[Command]) -> list[bytes]: ...
@@ -130,8 +132,8 @@ class _Link(Protocol):
 Connect: TypeAlias = Callable[[], _Link]
 
 
-class _Abortable:
-    """Beside a connection of redis-py, which only ends after it has sent what waits to be sent."""
+class _Direct:
+    """Beside a connection of redis-py, which joins what it sends, and sends all before it ends."""
 
     _reader: asyncio.StreamReader | None
     _writer: asyncio.StreamWriter | None
@@ -142,6 +144,15 @@ class _Abortable:
         await cast("Any", super())._connect()  # noqa: SLF001 - of the class beside
         if self._writer is not None:
             self._transport = self._writer.transport
+
+    async def send(self, packed: list[bytes]) -> None:
+        if self._writer is None:
+            raise exceptions.ConnectionError
+        if sum(map(len, packed)) <= _JOINED_BYTES:
+            packed = [b"".join(packed)]
+        for piece in packed:
+            self._writer.write(piece)
+        await self._writer.drain()
 
     def abort(self) -> None:
         transport: asyncio.WriteTransport | None = getattr(self, "_transport", None)
@@ -167,7 +178,7 @@ def connector(url: str) -> Connect:
         socket_timeout=None,  # an exchange as a whole has its time
         socket_connect_timeout=_CONNECT_SECONDS,
     )
-    kind = type("Link", (_Abortable, pool.connection_class), {})
+    kind = type("Link", (_Direct, pool.connection_class), {})
     return lambda: kind(**pool.connection_kwargs)
 
 

@@ -2,10 +2,10 @@
 
 import json
 import os
-from dataclasses import dataclass
 
 from ..content import visible
 from ..errors import CoatcheckError, ExpiredPointerError, StoreUnavailableError
+from ..records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

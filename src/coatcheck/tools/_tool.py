@@ -1,11 +1,11 @@
 """A tool for a model, free of any framework; and how its arguments are checked."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from ..content import loads
 from ..errors import CoatcheckError, InvalidArgumentError, shown
+from ..records import dataclass
 from ._failure import as_failure
 
 _TYPES: Mapping[str, type] = {

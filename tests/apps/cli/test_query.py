@@ -1,6 +1,8 @@
 """`coatcheck query`: a table for people, JSON for programs, and every exit code."""
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -108,3 +110,32 @@ def test_a_bad_name_to_save_as_is_wrong_usage(coatcheck: Run, orders: str) -> No
     done = coatcheck("query", orders, "$", "--save-as", UNKNOWN, "--json")
 
     assert (done.code, done.failure["error"]) == (2, "invalid-argument")
+
+
+_TELL_WHEN_STARTED = """
+import sys
+
+def tell(event, _):
+    if event == "subprocess.Popen":
+        sys.stderr.write(f"{'coatcheck.apps.cli._query_command' in sys.modules}\\n")
+
+sys.addaudithook(tell)
+from coatcheck.apps.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "first"), [("SELECT * FROM data", "False\n"), ("$[*].id", "JSONPath: 9")]
+)
+def test_what_sql_needs_is_started_before_the_program_is_imported(
+    expression: str, first: str, orders: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _TELL_WHEN_STARTED, "query", orders, expression],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stderr.startswith(first)

@@ -12,6 +12,11 @@ def main() -> None:
     if missing:
         sys.stderr.write("coatcheck: the command needs an extra: pip install 'coatcheck[cli]'\n")
         sys.exit(2)
+    if sys.argv[1:2] == ["query"]:
+        from ...bank.sql import start_early
+
+        # To import the program takes as long as a process for SQL takes to start.
+        start_early(sys.argv[2:])
     from ._program import app
 
     app(prog_name="coatcheck")

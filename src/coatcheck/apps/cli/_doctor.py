@@ -7,13 +7,13 @@ import stat
 import sys
 import time
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
 from ...bank import Bank, without_secrets
 from ...errors import StoreError, StoreFormatError, StoreUnavailableError
+from ...records import dataclass
 from ...stores import FileStore, Store, SupportsCreate, SupportsRange, SupportsVitals, Vitals
 from ._lines import human_size
 

@@ -1,7 +1,6 @@
 """A journal drawn in a terminal: what was kept out, and calls as they come."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rich import box
@@ -10,6 +9,7 @@ from rich.text import Text
 
 from ...bank import Call
 from ...bank.savings import Savings
+from ...records import dataclass
 from .._printable import one_line
 from ._lines import human_size
 

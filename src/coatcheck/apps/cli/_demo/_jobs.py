@@ -5,10 +5,10 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ....records import dataclass
 from ._policy import Results, Script
 
 Row = dict[str, Any]

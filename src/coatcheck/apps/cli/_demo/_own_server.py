@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import typer
@@ -10,7 +9,7 @@ from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 
-from ....records import OWN_TOOLS
+from ....records import OWN_TOOLS, dataclass
 from ....tools import Tool
 from ..._printable import one_line
 from .._app import NOT_FOUND

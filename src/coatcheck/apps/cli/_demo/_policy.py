@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
-from ....records import is_pointer
+from ....records import dataclass, is_pointer
 from ....tools import Tool
 
 Message = Mapping[str, Any]

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -17,6 +17,7 @@ from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from ....content import loads
 from ....errors import CoatcheckError
+from ....records import dataclass
 from ....tools import Tool
 from ...proxy._results import META_ARTIFACTS
 

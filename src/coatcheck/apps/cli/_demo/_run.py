@@ -3,10 +3,10 @@
 import base64
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from ....content import dumps, visible
+from ....records import dataclass
 from ....tools import Tool
 from ._jobs import Job, definition
 from ._policy import READER, Message, envelope_in, reply

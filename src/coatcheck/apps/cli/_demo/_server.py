@@ -7,7 +7,7 @@ import base64
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from mcp_types import (
 )
 
 from ....content import dumps, visible
+from ....records import dataclass
 from ._inventory import Folder
 from ._jobs import Job, binary_job, definition, inventory_job, text_job
 
