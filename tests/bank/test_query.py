@@ -1056,3 +1056,24 @@ async def test_half_of_a_character_in_a_statement_is_refused(quick: Bank) -> Non
     await quick.put(ORDERS, name="orders")
 
     assert "half of a character" in str(await refusal(quick, "orders", "SELECT '\ud800' FROM data"))
+
+
+@pytest.mark.parametrize(
+    ("expression", "says_so"),
+    [
+        ("$[?@.v > 290].id", True),
+        ("[?v > `290`]", True),
+        ("$[?@.v > '9'].id", False),
+        ("$[?@.v == 'x'].id", False),
+    ],
+)
+async def test_a_number_that_fields_of_csv_are_compared_with_is_told(
+    expression: str, says_so: bool
+) -> None:
+    bank = Bank(MemoryStore())
+    text = "id,v\n" + "".join(f"{n},{n}\n" for n in range(0, 500, 10))
+    pointer = (await bank.put(text)).pointer
+
+    answer = await bank.query(pointer, expression)
+
+    assert ("ask in SQL" in (answer.hint or "")) is says_so

@@ -168,3 +168,46 @@ async def test_an_alias_is_read_as_what_it_names() -> None:
     named = cast("Any", TypeAliasType)("named", str | None)
 
     assert await bank.get(artifact.pointer, as_type=named) == "[1, 2]"
+
+
+NAMED = [{"id": n, "name": c} for n, c in zip("123", "xyz", strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (
+            "id,name\n1,x\n2,y\n3,z\n",
+            NAMED,
+        ),
+        (
+            "id\tname\n1\tx\n2\ty\n3\tz\n",
+            NAMED,
+        ),
+        ('{"id":"1"}\n{"id":"2"}\n{"id":"3"}\n', [{"id": "1"}, {"id": "2"}, {"id": "3"}]),
+    ],
+    ids=["csv", "tsv", "ndjson"],
+)
+async def test_text_that_is_a_table_is_its_rows_where_only_a_list_may_stand(
+    text: str, rows: list[dict[str, str]]
+) -> None:
+    bank = Bank(MemoryStore())
+    pointer = (await bank.put(text)).pointer
+
+    def either(given: str | list[dict[str, str]]) -> str | list[dict[str, str]]:
+        return given
+
+    def listed(given: list[dict[str, str]]) -> list[dict[str, str]]:
+        return given
+
+    assert await bank.get(pointer, list[dict[str, str]]) == rows
+    assert mirror(listed, bank)(pointer) == rows
+    assert mirror(either, bank)(pointer) == text
+
+
+async def test_prose_given_to_a_list_is_refused() -> None:
+    bank = Bank(MemoryStore())
+    pointer = (await bank.put("Dear all, there is no table here.")).pointer
+
+    with pytest.raises(InvalidArgumentError, match="valid list"):
+        await bank.get(pointer, list[str])

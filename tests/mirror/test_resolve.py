@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -163,3 +164,43 @@ async def test_what_is_no_schema_is_left_as_it_is(owner: Mirror) -> None:
 
     assert owner.schema(schema) == schema
     assert owner.schema({"properties": None}) == {"properties": None}
+
+
+async def test_an_envelope_that_code_was_given_is_its_pointer(owner: Mirror) -> None:
+    envelope = await owner.offload(list(range(20_000)))
+
+    def total(items: list[int]) -> int:
+        return sum(items)
+
+    def count(*lists: list[int]) -> int:
+        return sum(map(len, lists))
+
+    assert owner.wrap(total)(envelope) == sum(range(20_000))
+    assert owner.wrap(count)(envelope, envelope) == 40_000
+    assert await owner.resolve({"lists": [envelope]}) == {"lists": [list(range(20_000))]}
+
+
+async def test_text_that_is_a_table_is_its_rows_for_an_array_alone(owner: Mirror) -> None:
+    text = "id,name\n1,x\n2,y\n3,z\n"
+    pointer = (await owner.bank.put(text)).pointer
+
+    found = await owner.resolve(dict.fromkeys(("items", "either", "body", "open"), pointer), SCHEMA)
+
+    assert found["items"] == [
+        {"id": "1", "name": "x"},
+        {"id": "2", "name": "y"},
+        {"id": "3", "name": "z"},
+    ]
+    assert (found["either"], found["body"], found["open"]) == (text, text, text)
+
+
+@pytest.mark.parametrize("bank", ["file:store", None, MemoryStore()])
+def test_what_is_no_bank_is_refused_by_name(bank: Any) -> None:
+    with pytest.raises(TypeError, match="open_bank"):
+        Mirror(bank)
+
+
+@pytest.mark.parametrize("address", ["file:store", Path("store")])
+def test_an_address_is_no_store(address: Any) -> None:
+    with pytest.raises(TypeError, match="open_bank opens"):
+        Bank(address)

@@ -1,13 +1,13 @@
 """What every adapter keeps: for each session of a framework a bank, a mirror and tools of ours."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
-from ..bank import Bank, BlockingBank
+from ..bank import Bank, BlockingBank, bank_of
 from ..errors import CoatcheckError, StoreUnavailableError
 from ..mirror import Mirror, holds_pointer
 from ..records import Limits
@@ -18,6 +18,47 @@ SYSTEM_TEXT = "Large results come as pointers: pass one as an argument, or use r
 
 _KEPT = 256
 """Sessions that are kept ready. One that is not is made anew: nothing of it is lost."""
+
+
+def system_text(given: object) -> str:
+    """Return the system text of a host with ours behind it; ours alone where it has none."""
+    return f"{given}\n\n{SYSTEM_TEXT}" if given else SYSTEM_TEXT
+
+
+def check_names(names: Iterable[object], own: Container[object]) -> None:
+    """Check that no tool of a host has the name of one of ours.
+
+    A framework calls one of the two, and an envelope tells a model to call ours.
+
+    Args:
+        names: Of the tools that are not ours.
+        own: The names of ours.
+
+    Raises:
+        ValueError: One has.
+    """
+    for name in names:
+        if name in own:
+            raise ValueError(
+                f"a tool is called {name!r}, the name of the one by which models read what"
+                " Coatcheck keeps: call it another name"
+            )
+
+
+def failure_of(tool: str, error: Exception) -> Failure:
+    """Return what a model reads of any error: of one that is not ours its type alone.
+
+    Args:
+        tool: Which was called, for the log.
+        error: Whatever a store raised.
+    """
+    if isinstance(error, CoatcheckError | OSError):
+        return as_failure(error)
+    import logging  # a sixth of what the core takes to import, for what seldom happens
+
+    logging.getLogger("coatcheck.adapters").error("a call of %s failed", tool, exc_info=error)
+    # What it says may be no model's business.
+    return as_failure(StoreUnavailableError(type(error).__name__))
 
 
 class Session:
@@ -58,7 +99,7 @@ class Session:
             return await self.mirror.resolve(arguments, schema)
         except Exception as error:  # noqa: BLE001 - a stranger's store raises anything
             self.mirror.note(tool, (), given=(arguments,), is_error=True)
-            return _failure(tool, error)
+            return failure_of(tool, error)
 
 
 class Sessions:
@@ -81,7 +122,7 @@ class Sessions:
         limits: Limits | None = None,
         tools: Callable[[Bank], Iterable[Tool]] = retrieval_tools,
     ) -> None:
-        self._bank = bank.bank if isinstance(bank, BlockingBank) else bank
+        self._bank = bank_of(bank)
         self._limits = limits
         self._tools = tools
         self._own = Session(self._bank, limits, tools)
@@ -123,16 +164,6 @@ def _unfailing(tool: Tool) -> Tool:
         try:
             return await tool.call(arguments)
         except Exception as error:  # noqa: BLE001 - a stranger's store raises anything
-            return str(_failure(tool.name, error))
+            return str(failure_of(tool.name, error))
 
     return replace(tool, call=call)
-
-
-def _failure(tool: str, error: Exception) -> Failure:
-    if isinstance(error, CoatcheckError | OSError):
-        return as_failure(error)
-    import logging  # a sixth of what the core takes to import, for what seldom happens
-
-    logging.getLogger("coatcheck.adapters").error("a call of %s failed", tool, exc_info=error)
-    # Its type alone: what it says may be no model's business.
-    return as_failure(StoreUnavailableError(type(error).__name__))

@@ -4,7 +4,7 @@
 """
 
 from ._bank import Bank
-from ._blocking import BlockingBank
+from ._blocking import BlockingBank, bank_of
 from ._cells import Cells
 from ._handles import Handles, Work
 from ._journal import TOOL, Call, Journal, parse_call, read_journal
@@ -15,7 +15,7 @@ from ._run import Run
 from ._stored import StoredValidator
 from ._stream import Stream
 from ._threads import in_daemon_thread, portal, work_on
-from ._typed import as_found, as_text, fit, fit_stored, misfit, parsed
+from ._typed import as_found, as_text, fit, fit_stored, misfit, parsed, structured
 
 __all__ = [
     "TOOL",
@@ -32,6 +32,7 @@ __all__ = [
     "Work",
     "as_found",
     "as_text",
+    "bank_of",
     "fit",
     "fit_stored",
     "folder_at",
@@ -45,6 +46,7 @@ __all__ = [
     "portal",
     "read_journal",
     "store_at",
+    "structured",
     "without_secrets",
     "work_on",
 ]

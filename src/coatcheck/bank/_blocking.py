@@ -6,6 +6,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Self, TypeVar, overload
 
+from ..errors import shown
 from ..records import Answer, Artifact, Kind, Limits, Matches, Page, Pointer
 from ..stores import Store
 from ._bank import Bank
@@ -206,3 +207,18 @@ class BlockingBank:
 
 async def _next(artifacts: AsyncIterator[Artifact]) -> Artifact | None:
     return await anext(artifacts, None)
+
+
+def bank_of(bank: Bank | BlockingBank) -> Bank:
+    """Return a bank, or the one that a blocking bank stands before.
+
+    Raises:
+        TypeError: It is none.
+    """
+    found = bank.bank if isinstance(bank, BlockingBank) else bank
+    if not isinstance(found, Bank):
+        raise TypeError(
+            f"a Bank or a BlockingBank is needed, got {shown(bank)}:"
+            " `async with open_bank(…) as bank` gives one"
+        )
+    return found

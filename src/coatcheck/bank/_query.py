@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from ..content import (
@@ -148,7 +149,12 @@ class Queries:
 
         async def run(record: Record) -> Result:
             value = await self._value(record, asked, language)
-            return await in_daemon_thread(lambda: _result_of(ask, names, value, language))
+            result = await in_daemon_thread(lambda: _result_of(ask, names, value, language))
+            rows = record.index.rows
+            is_text = rows is not None and rows.format in {"csv", "tsv"}
+            if result.value[0] in _NOTHING and is_text and _AMONG_NUMBERS.search(expression):
+                return replace(result, hint=result.hint or _TEXT_HINT)
+            return result
 
         return await self._reader.found(asked.record.artifact.id, run)
 
@@ -161,6 +167,9 @@ class Queries:
         found = await self._selections.value(record, selector=asked.selector)
         return None if found is None else found[0]
 
+
+_AMONG_NUMBERS = re.compile(r"[<>=]\s*[`(]?\s*-?\d")
+_TEXT_HINT = "Fields of CSV and TSV are text here: ask in SQL to compare numbers."
 
 _Ask = Callable[[object, Budget], tuple[object, int]]
 

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from ..content import Encoding, Items, dumps, loads
-from ..errors import StoreError, StoreFormatError, StoreUnavailableError
+from ..errors import StoreError, StoreFormatError, StoreUnavailableError, shown
 from ..records import Glimpse, Kind, Limits
 from ..stores import (
     MemoryStore,
@@ -68,6 +68,8 @@ class Shared:
         secret: bytes | None,
         clock: Callable[[], float],
     ) -> None:
+        if isinstance(store, str | os.PathLike):
+            raise TypeError(f"a bank needs a store, and open_bank opens {shown(store)}")
         if secret is not None and len(secret) != _SECRET_BYTES:
             raise ValueError(f"the secret has {_SECRET_BYTES} bytes, got {len(secret)}")
         self.limits = limits

@@ -7,16 +7,19 @@ JSON as base64 text, nor what a member of an Enum was written as; here its schem
 import base64
 import binascii
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from ..content import dumps
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-    from pydantic_core import CoreSchema
+    from pydantic_core import CoreSchema, SchemaValidator
+
+_BUILDING = Lock()
 
 _OPAQUE = frozenset(
     {
@@ -36,12 +39,9 @@ class StoredValidator:
     """
 
     def __init__(self, adapter: "TypeAdapter[Any]") -> None:
-        from pydantic_core import SchemaValidator
-
         # A copy, as that of a type whose schema is made when it is first used is made now.
         schema = _schema(dict(cast("Mapping[str, object]", adapter.core_schema)))
-        # Not with what a model's class has ready: that follows its own schema.
-        self._validator = SchemaValidator(cast("CoreSchema", schema), _use_prebuilt=False)
+        self._validator = _built(cast("CoreSchema", schema))
 
     def validate_python(self, value: object) -> object:
         """Return a decoded value as the type. Raises as pydantic does."""
@@ -134,3 +134,36 @@ def _given(computed: set[str], value: object) -> object:
         return value
     fields = cast("dict[str, object]", value)
     return {name: each for name, each in fields.items() if name not in computed}
+
+
+def _built(schema: "CoreSchema") -> "SchemaValidator":
+    """Return a validator of a schema, without what a model's class has ready for its own schema."""
+    from pydantic_core import SchemaValidator
+
+    try:
+        return SchemaValidator(schema, _use_prebuilt=False)
+    except TypeError:
+        # Before pydantic 2.13 only a class that is not complete has nothing ready.
+        classes = set(_classes(schema))
+        with _BUILDING:
+            for each in classes:
+                each.__pydantic_complete__ = False
+            try:
+                return SchemaValidator(schema)
+            finally:
+                for each in classes:
+                    each.__pydantic_complete__ = True
+
+
+def _classes(part: object) -> Iterator[Any]:
+    """Yield the classes in a schema that are complete."""
+    if isinstance(part, Mapping):
+        named = cast("Mapping[str, object]", part)
+        each = named.get("cls")
+        if isinstance(each, type) and vars(each).get("__pydantic_complete__") is True:
+            yield each
+        for within in named.values():
+            yield from _classes(within)
+    elif isinstance(part, list | tuple):
+        for within in cast("Sequence[object]", part):
+            yield from _classes(within)

@@ -6,7 +6,7 @@ from decimal import Decimal
 from operator import countOf
 from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin
 
-from ..content import as_live, encode, is_live_class, loads, plain_rows
+from ..content import as_live, encode, is_live_class, loads, plain_rows, rows_of_text
 from ..errors import InvalidArgumentError, UnencodableValueError, shown
 from ._stored import StoredValidator
 
@@ -80,7 +80,8 @@ def readings(value: object, declared: object) -> Iterator[object]:
 
     `str` takes the payload's text unparsed, `bytes` the payload. `Any` takes what was put. A
     `Decimal` takes text as it is, digit by digit. All else takes the payload parsed by its
-    format, then what was put, then the text.
+    format, then what was put, then the text; of text that is a table its rows come last, as
+    whoever takes both most likely means the text.
     """
     bare = _bare(declared)
     if bare is bytes:
@@ -96,6 +97,9 @@ def readings(value: object, declared: object) -> Iterator[object]:
         yield parsed(value)
         yield value
         yield as_text(value)
+        rows = _rows_of(value)
+        if rows is not None:
+            yield rows
 
 
 def live_class(declared: object) -> type | None:
@@ -119,7 +123,7 @@ def as_found(value: object, declared: object, what: str) -> object:
         return value
     found = as_live(value, live)
     if not isinstance(found, live):
-        found = as_live(parsed(value), live)
+        found = as_live(structured(value), live)
     if isinstance(found, live):
         return found
     raise InvalidArgumentError(
@@ -136,6 +140,17 @@ def parsed(value: object) -> object:
         return loads(value if isinstance(value, bytes) else _payload(value))
     except ValueError:
         return value
+
+
+def structured(value: object) -> object:
+    """Return what `parsed` does, and of text that is NDJSON, CSV or TSV its rows."""
+    found = parsed(value)
+    rows = _rows_of(found)
+    return found if rows is None else rows
+
+
+def _rows_of(value: object) -> list[object] | None:
+    return rows_of_text(value) if isinstance(value, str) else None
 
 
 def fit(

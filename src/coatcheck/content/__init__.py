@@ -16,7 +16,15 @@ from ._misspelt import misspelt
 from ._outline import index_outline, outline
 from ._own import own
 from ._page import PagePlan, plan_page
-from ._parsed import is_parsed_as, parse_block, parse_payload, parse_rows, rows_span, tree_bytes
+from ._parsed import (
+    is_parsed_as,
+    parse_block,
+    parse_payload,
+    parse_rows,
+    rows_of_text,
+    rows_span,
+    tree_bytes,
+)
 from ._partial import MissingRangeError, PartialPayload
 from ._pick import nothing_at, pick, slice_rows
 from ._preview import head_chars, preview, shown_preview, visible
@@ -94,6 +102,7 @@ __all__ = [
     "plan_page",
     "preview",
     "read_only",
+    "rows_of_text",
     "rows_span",
     "search_for",
     "section_page",

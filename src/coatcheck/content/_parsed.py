@@ -6,10 +6,12 @@ from ._arrays import ARRAY_ROWS, load_array, plain_array
 from ._binary_rows import take_rows
 from ._content_type import names_json
 from ._csv import DELIMITERS, as_object, parse_csv
+from ._encoding import encode
 from ._index import BLOCK_ROWS, BOM, Index, Rows
 from ._json import loads
 from ._partial import PartialPayload
 from ._row_start import row_pattern, row_start
+from ._table import sniffed_type
 from ._tabular import is_tabular_form
 
 _SPACE = " \t\r\n"
@@ -72,6 +74,23 @@ def parse_payload(payload: bytes, parsed_as: str, rows: Rows | None) -> object:
     if parsed_as == "json" or rows is None:
         return loads(payload.removeprefix(BOM))
     return _parse(payload[rows.starts[0] :], rows) if rows.count else []
+
+
+def rows_of_text(text: str) -> list[object] | None:
+    r"""Return the rows of text that looks like NDJSON, CSV or TSV; None of all else.
+
+    >>> rows_of_text("id,name\n1,x\n2,y\n3,z\n")
+    [{'id': '1', 'name': 'x'}, {'id': '2', 'name': 'y'}, {'id': '3', 'name': 'z'}]
+    >>> rows_of_text("Dear all, there is no table here.")
+    """
+    if sniffed_type(text) is None:
+        return None
+    encoding = encode(text)
+    payload = encoding.whole()
+    rows = encoding.index.rows
+    if rows is None:
+        return None
+    return cast("list[object]", parse_payload(payload, rows.format, rows))
 
 
 def rows_span(rows: Rows, size_bytes: int, start: int, stop: int) -> tuple[int, int]:

@@ -118,8 +118,8 @@ class UnknownPointerError(PointerError, LookupError):
             self.hint += f" Nearest here: {', '.join(nearest)}."
         elif passing:
             self.hint += (
-                " Nothing is banked here: this store is in memory, and what it held ended with its"
-                " process. A store such as file:DIR keeps it."
+                " Nothing is banked in this scope. A store in memory, as this one, ends with its"
+                " process; one such as file:DIR stays."
             )
 
 

@@ -4,7 +4,7 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from ..bank import as_text, parsed
+from ..bank import as_text, parsed, structured
 from ..content import is_tabular
 from ..errors import InvalidArgumentError
 from ..records import dataclass
@@ -39,7 +39,7 @@ def as_schema(
     if types == {"string"}:
         return as_text(found)
     if types and "string" not in types:
-        return parsed(found)
+        return structured(found) if "array" in types else parsed(found)
     if prefers_structure:
         structure = parsed(found)
         if _STRUCTURES.get(type(structure)) in types:

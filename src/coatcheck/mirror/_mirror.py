@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
-from ..bank import Bank, BlockingBank
+from ..bank import Bank, BlockingBank, bank_of
 from ..content import Encoding, loads
 from ..errors import InvalidArgumentError
 from ..records import Limits
@@ -38,7 +38,7 @@ class Mirror:
         inject: Mapping[type, object] | None = None,
         reader: str | None = "retrieve_context",
     ) -> None:
-        bank = bank.bank if isinstance(bank, BlockingBank) else bank
+        bank = bank_of(bank)
         self.bank = bank
         self.limits = limits or bank.limits
         self._inject: Mapping[type, object] = {Bank: bank} if inject is None else inject

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias, TypeGuard
 from ..bank import Bank
 from ..content import encoded_size
 from ..errors import InvalidArgumentError, UnencodableValueError
-from ..records import Pointer, dataclass, names_pointer
+from ..records import Envelope, Pointer, dataclass, names_pointer
 
 _REPEATED_BYTES = 32 * 1024 * 1024
 
@@ -41,8 +41,9 @@ class Slot:
 class Argument:
     """One argument; where it holds pointers, a copy of it in which they are replaced.
 
-    Only a whole string that names a pointer counts, nested in lists and dicts to any depth; one
-    with ``#`` and no selector behind it too, so that it is refused and not passed on as text.
+    Only a whole string that names a pointer counts, nested in lists and dicts to any depth, and
+    the envelope that code was given; a string with ``#`` and no selector behind it too, so that
+    it is refused and not passed on as text.
     The caller's own objects are never changed. Walked with a stack, as a model may nest
     deeper than Python recurses, and each object once, as a host's may contain itself.
     """
@@ -50,8 +51,8 @@ class Argument:
     def __init__(self, value: object) -> None:
         self._root: list[object] = [value]
         self.slots: list[Slot] = []
-        if names_pointer(value):
-            self.slots.append(Slot(self._root, 0, None, str(value)))
+        if names(value):
+            self.slots.append(Slot(self._root, 0, None, _text_of(value)))
         elif holds_pointer(value):
             self._copy()
 
@@ -76,8 +77,8 @@ class Argument:
                     copies[id(value)] = copy = value.copy()
                     waiting.extend((copy, inner, (trail, inner)) for inner in _keys(copy))
                 container[key] = copies[id(value)]
-            elif names_pointer(value):
-                self.slots.append(Slot(container, key, trail, str(value)))
+            elif names(value):
+                self.slots.append(Slot(container, key, trail, _text_of(value)))
 
     async def fetch(self, bank: Bank, *, leaves_unknown: bool = False) -> None:
         """Put what each pointer stands for in its place.
@@ -144,9 +145,18 @@ def holds_pointer(value: object) -> bool:
         for inner in container.values() if isinstance(container, dict) else container:
             if _is_container(inner):
                 waiting.append(inner)
-            elif names_pointer(inner):
+            elif names(inner):
                 return True
     return False
+
+
+def names(value: object) -> bool:
+    """Return whether a value is meant as a pointer: its text, or an envelope that code holds."""
+    return isinstance(value, Envelope) or names_pointer(value)
+
+
+def _text_of(value: object) -> str:
+    return value.pointer if isinstance(value, Envelope) else str(value)
 
 
 async def _is_ours(bank: Bank, pointer: str) -> bool:
