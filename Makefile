@@ -30,7 +30,7 @@ $(shell rm -f $(VENV)/.uv $(VENV)/.run $(VENV)/.test)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test suite lint format soak azure corpus bench-core bench-full bench-stores bench-tokens bench-proxy bench-runtime pythons lock clean
+.PHONY: help demo setup test suite lint format soak azure corpus bench-core bench-full bench-stores bench-tokens bench-proxy bench-runtime adapters pythons lock clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' Makefile
@@ -70,6 +70,16 @@ endif
 	$(UV) pip install --quiet --no-config --compile-bytecode --python $(@D)/bin/python --require-hashes -r $<
 	@touch $@
 
+# Adapters are tested with the frameworks themselves, side by side in an environment of theirs:
+# one of them holds mcp back, which the rest of the tests has at its newest.
+FRAMEWORKS := $(if $(filter .venv,$(VENV)),.venvs/frameworks,$(VENV)-frameworks)
+$(FRAMEWORKS)/.made: requirements/frameworks.txt | $(VENV)/.uv
+	@$(UV) venv --quiet --no-config --clear --python $(BIN)/python $(@D)
+	$(UV) pip install --quiet --no-config --python $(@D)/bin/python --require-hashes -r $<
+	$(UV) pip install --quiet --no-config --python $(@D)/bin/python \
+	  --offline --no-deps --no-build-isolation --editable .
+	@touch $@
+
 tests/servers/node_modules/.made: tests/servers/package-lock.json
 	@if cd tests/servers && $(NPM) ci --ignore-scripts --silent; then touch node_modules/.made; \
 	  else echo 'npm installed nothing: tests of servers from npm are skipped' >&2; fi
@@ -77,15 +87,26 @@ tests/servers/node_modules/.made: tests/servers/package-lock.json
 demo: $(VENV)/.run ## see it work on real input: a scripted agent, no key, no network
 	$(BIN)/coatcheck demo
 
-setup: $(VENV)/.test $(SERVERS) ## install everything the tests need
+setup: $(VENV)/.test $(FRAMEWORKS)/.made $(SERVERS) ## install everything the tests need
+
+# Two tests at a time. A worker that ended, as after a hang, is not replaced: the run fails.
+JOBS ?= 2
+PARALLEL := --numprocesses=$(JOBS) --dist=worksteal --max-worker-restart=0
+ADAPTERS := --all-frameworks tests/adapters src/coatcheck/adapters
 
 test: setup ## run the tests, with branch coverage
-	$(BIN)/coverage run -m pytest
+	COVERAGE_FILE=.coverage.rest $(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=
+	COVERAGE_FILE=.coverage.adapters $(FRAMEWORKS)/bin/python -m pytest $(PARALLEL) --cov --cov-report= $(ADAPTERS)
+	$(BIN)/coverage combine .coverage.rest .coverage.adapters
 	$(BIN)/coverage report --fail-under=95
 	$(BIN)/coverage report --fail-under=100 --include='*/coatcheck/records/*,*/coatcheck/errors/*'
 
 suite: setup ## run the tests alone; PYTEST='-k name' picks
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST)
+	$(FRAMEWORKS)/bin/python -m pytest $(PARALLEL) $(ADAPTERS) $(PYTEST)
+
+# Those of a framework that is not in $(FRAMEWORKS) are checked by `make adapters`.
+TYPED := $(filter-out tests/adapters/test_crewai.py,$(wildcard src/coatcheck/adapters/*.py tests/adapters/*.py))
 
 lint: setup ## run every check that runs no code
 	$(BIN)/ruff check
@@ -95,7 +116,9 @@ lint: setup ## run every check that runs no code
 	$(BIN)/lint-imports
 	$(BIN)/towncrier build --draft --version next >/dev/null
 	$(BIN)/mypy
+	$(BIN)/mypy --cache-dir=.mypy_cache/frameworks --python-executable=$(FRAMEWORKS)/bin/python $(TYPED)
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(BIN)/basedpyright -p tests/adapters --pythonpath $(FRAMEWORKS)/bin/python
 
 format: setup ## put the code into form
 	$(BIN)/ruff check --fix
@@ -131,6 +154,9 @@ bench-proxy: setup ## measure calls through the proxy against direct ones and ri
 bench-runtime: setup ## measure what the executors add to their model
 	$(BIN)/python bench/runtime.py
 
+adapters: setup ## test each adapter alone, with the lowest and the newest version of its framework
+	$(BIN)/nox
+
 pythons: setup ## run the tests on each Python from 3.11 on that this machine has
 	$(BIN)/python scripts/pythons.py
 
@@ -139,8 +165,10 @@ COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.1
 lock: $(VENV)/.uv ## write the locks anew; LOCKFLAGS=--upgrade moves to newer versions
 	$(COMPILE) --group uv -o requirements/uv.txt
 	$(COMPILE) pyproject.toml --extra proxy --extra sql --group run -o requirements/run.txt
-	for group in test browsers frameworks; do \
+	for group in test browsers; do \
 	  $(COMPILE) --group $$group -c requirements/run.txt -o requirements/$$group.txt || exit 1; done
+	$(COMPILE) pyproject.toml --extra all --group run --group frameworks -o requirements/frameworks.txt
+	$(COMPILE) pyproject.toml --group run --group crewai -o requirements/crewai.txt
 	for group in servers servers-old; do \
 	  $(COMPILE) --group $$group -o requirements/$$group.txt || exit 1; done
 	[ -z '$(NPM)' ] || (cd tests/servers && $(NPM) install --package-lock-only --ignore-scripts --silent)
@@ -148,5 +176,5 @@ lock: $(VENV)/.uv ## write the locks anew; LOCKFLAGS=--upgrade moves to newer ve
 	! grep -n '"resolved"' tests/servers/package-lock.json
 
 clean: ## remove whatever these targets made
-	rm -rf .venv .venvs tests/servers/node_modules dist .coverage .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venvs .nox tests/servers/node_modules dist .coverage .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +

@@ -1,9 +1,22 @@
 """What all tests share: asyncio as the event loop, and property tests that repeat."""
 
+import ast
+import asyncio
+import inspect
+import re
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,6 +40,57 @@ settings.register_profile(
     "soak", settings.get_profile("suite"), derandomize=False, max_examples=5_000, print_blob=True
 )
 settings.load_profile("suite")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Let the report of a test that logs a lone surrogate travel between processes."""
+    return _encodable((yield))
+
+
+def _encodable(part: object) -> object:
+    if isinstance(part, str):
+        return part.encode(errors="backslashreplace").decode()
+    if isinstance(part, dict):
+        named = cast("dict[object, object]", part)
+        return {_encodable(key): _encodable(value) for key, value in named.items()}
+    if isinstance(part, list | tuple):
+        parts = map(_encodable, cast("Sequence[object]", part))
+        return tuple(parts) if isinstance(part, tuple) else list(parts)
+    return part
+
+
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def _blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
+    text = page.read_text("utf-8")
+    for match in _BLOCK.finditer(text):
+        if match[1] == language:
+            yield text.count("\n", 0, match.start(2)), match[2]
+
+
+@pytest.fixture
+def blocks() -> Callable[[Path, str], Iterable[tuple[int, str]]]:
+    """Return what yields each block of a language: the lines of the page before it, its text."""
+    return _blocks
+
+
+@pytest.fixture
+def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Return what runs the Python blocks of a page, in one namespace and an empty folder."""
+
+    def run(page: Path) -> None:
+        monkeypatch.chdir(tmp_path)
+        names: dict[str, object] = {"__name__": "example"}
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        for line_number, source in _blocks(page, "python"):
+            code = compile("\n" * line_number + source, str(page), "exec", flags, dont_inherit=True)
+            waiting: object = eval(code, names)
+            if inspect.iscoroutine(waiting):
+                asyncio.run(waiting)
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from anthropic.lib.tools import (
     beta_tool,
 )
 
-from coatcheck import Bank, Limits
+from coatcheck import Bank, Limits, mirror
 from coatcheck.adapters._sessions import SYSTEM_TEXT
 from coatcheck.adapters.anthropic import CoatcheckTools
 from coatcheck.bank import portal
@@ -39,8 +39,6 @@ from coatcheck.testing._adapter_script import pointer_in
 from coatcheck.testing._adapter_tools import Tools, made_log, made_rows
 
 from .anthropic_api import ASKED, Api
-
-pytestmark = pytest.mark.anyio
 
 
 def as_tool(fn: Any, *, is_async: bool) -> Any:
@@ -193,6 +191,56 @@ def test_failures_are_results_that_say_they_are_errors(bank: Bank) -> None:
     assert '"isError":true' in api.script.results["c3"]
     assert "line 70000099" in api.script.results["c3"]
     assert portal().run(bank.get(pointer_in(api.script.results["c3"]))) == made_log(100)
+
+
+def test_what_does_not_fit_is_told_and_logged_without_what_the_pointer_stands_for(
+    bank: Bank, caplog: pytest.LogCaptureFixture
+) -> None:
+    pointer = portal().run(bank.put(["hunter2"])).pointer
+    api = Api(
+        [
+            call("total", {"items": pointer}),
+            call("total", {"items": pointer, "scale": "much"}, "c2"),
+            call("total", {"items": [pointer]}, "c3"),
+            call("total", {"items": pointer, "rest": pointer}, "c4"),
+            "done",
+        ]
+    )
+
+    ran(api, CoatcheckTools(bank), [as_tool(Tools().total, is_async=False)])
+
+    assert all(api.results[call_id]["is_error"] for call_id in ("c1", "c2", "c3", "c4"))
+    assert all("does not fit" in told for told in api.script.results.values())
+    assert "hunter2" not in str(api.script.results)
+    assert "hunter2" not in caplog.text
+
+
+@pytest.mark.parametrize("value", [[1, 2], {"a": [1]}, 7, [{"no": "type"}]])
+def test_plain_value_is_a_failure_that_says_what_to_return(bank: Bank, value: object) -> None:
+    def give() -> Any:
+        """Give."""
+        return value
+
+    api = Api([call("give", {}), "done"])
+
+    ran(api, CoatcheckTools(bank), [beta_tool(give)])
+
+    assert api.results["c1"]["is_error"]
+    assert "has to return text" in api.script.results["c1"]
+
+
+def test_value_of_a_function_mirrored_with_the_bank_of_a_session_is_banked(bank: Bank) -> None:
+    coat = CoatcheckTools(bank)
+
+    def give() -> Any:
+        """Give."""
+        return made_rows(3)
+
+    api = Api([call("give", {}), "done"])
+    ran(api, coat, [beta_tool(mirror(give, coat.bank_for(), inline_bytes=0))])
+
+    pointer = pointer_in(api.script.results["c1"])
+    assert portal().run(coat.bank_for().get(pointer)) == made_rows(3)
 
 
 async def test_large_error_that_was_raised_is_kept_whole(bank: Bank) -> None:

@@ -19,8 +19,6 @@ from coatcheck.testing._adapter_driver import Outage
 
 from .anthropic_api import ASKED, Api
 
-pytestmark = pytest.mark.anyio
-
 
 @pytest.fixture
 def memory() -> AgentMemory:
@@ -96,6 +94,21 @@ async def test_view_is_bounded_where_lines_are_empty_and_where_there_is_one(
 
     assert empty.endswith("  5000\t\n[95,000 more lines; go on with view_range [5001, -1]]")
     assert len(one) < 60_000
+
+
+@pytest.mark.parametrize("lines", [2, 200_000])
+async def test_range_past_the_end_is_told_how_many_lines_there_are(
+    tool: AsyncCoatcheckMemoryTool, memory: AgentMemory, lines: int
+) -> None:
+    await memory.set("shared:log", "a\n" * lines)
+    path = "/memories/shared/log"
+
+    failure = await refused(tool, "view", path=path, view_range=[lines + 1, lines + 5])
+    last = await do(tool, "view", path=path, view_range=[lines, lines + 5])
+
+    assert failure["message"] == f"There is no line {lines + 1} in a file of {lines:,}."
+    assert failure["hint"] == "Give a smaller view_range."
+    assert last.endswith(f"{lines:6}\ta")
 
 
 @pytest.mark.parametrize("view_range", [[0, 1], [2, 1], [1], [1, 2, 3], "1", [1, -2]])

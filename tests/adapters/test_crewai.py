@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import anyio
@@ -13,18 +13,14 @@ from coatcheck import Bank, Limits, mirror
 from coatcheck.testing import (
     INSTRUCTIONS,
     PROMPT,
-    AdapterSuite,
     How,
-    ModelCall,
     ScriptedModel,
     Seen,
     Turn,
-    pointer_in,
 )
-from coatcheck.testing._adapter_driver import LIMITS
-from coatcheck.testing._adapter_pointers import UNKNOWN
-from coatcheck.testing._adapter_tools import Tools
 from coatcheck.tools import as_function, retrieval_tools
+
+from .mirrored import MirroredSuite
 
 with warnings.catch_warnings():
     # One of its packages does not let its parts be set as attributes.
@@ -33,13 +29,13 @@ with warnings.catch_warnings():
     from crewai.llms.base_llm import BaseLLM
     from crewai.tools import tool
 
-# CrewAI reads every field of its own models, those that it deprecates too.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [
+    # CrewAI reads every field of its own models, those that it deprecates too.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    # It writes arguments down as their declared type, which a pointer is not.
+    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings"),
+]
 
-NO_CODE = "the model reads the message of the error that mirror raises, without a code"
-NO_CALL_ID = "a mirrored function does not learn the id of its call"
-NO_ERRORS = "mirror offloads what a function returns, not what it raises"
-NO_SYSTEM_TEXT = "what stands in the system text is for the host to say"
 NO_PHOTO = "a result is shown as text, an image too"
 
 
@@ -81,8 +77,16 @@ def written(message: Any) -> str:
     return f"{message.get('content') or ''}{json.dumps(calls, default=str) if calls else ''}"
 
 
-class TestCrewAI(AdapterSuite):
-    cannot: ClassVar[dict[str, str]] = {}
+class TestCrewAI(MirroredSuite):
+    cannot: ClassVar[Mapping[str, str]] = {
+        **MirroredSuite.cannot,
+        "test_tool_with_the_name_of_ours_is_refused": (
+            "mirror sees one function, not those beside it"
+        ),
+        "test_injected_parameter_is_left_alone": "CrewAI injects nothing",
+        "test_image_is_left_alone_and_the_text_beside_it_offloaded": NO_PHOTO,
+        "test_image_and_a_short_text_are_left_alone": NO_PHOTO,
+    }
 
     async def run(
         self,
@@ -117,32 +121,8 @@ class TestCrewAI(AdapterSuite):
             output=str(done.raw),
         )
 
-    async def bank_for(self, bank: Bank, session: str | None = None) -> Bank:
-        return bank if session is None else bank.scoped(f"{bank.scope}/{session}")
-
     def photo(self, text: str, image: bytes) -> object:
         pytest.fail(NO_PHOTO)
 
     def injecting(self, take: Callable[[object, list[dict[str, int]]], str]) -> object:
         pytest.fail("CrewAI injects nothing")
-
-    async def test_model_reads_of_a_pointer_that_stands_for_nothing_and_goes_on(
-        self, bank: Bank, tools: Tools
-    ) -> None:
-        total = ModelCall(name="total", arguments={"items": UNKNOWN}, id="c1")
-        note = ModelCall(name="note", arguments={"text": "x"}, id="c2")
-        seen = await self.run(bank, [tools.total, tools.note], [[total], [note], "done"])
-
-        assert f"No artifact behind '{UNKNOWN}'" in seen.results["c1"]
-        assert seen.results["c2"] == "noted: x"
-        assert tools.given("total") == []
-        assert seen.output == "done"
-
-    async def test_sessions_have_scopes_of_their_own(self, bank: Bank, tools: Tools) -> None:
-        rows = ModelCall(name="rows", arguments={"n": 100}, id="c1")
-        one = await self.run(bank, [tools.rows], [[rows], "done"], session="one", limits=LIMITS)
-        total = ModelCall(name="total", arguments={"items": pointer_in(one.results["c1"])}, id="c2")
-        two = await self.run(bank, [tools.total], [[total], "done"], session="two")
-
-        assert "No artifact behind" in two.results["c2"]
-        assert tools.given("total") == []

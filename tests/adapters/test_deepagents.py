@@ -1,5 +1,10 @@
 """A bank as files of deepagents: its agent, file tools and permissions are the real ones."""
 
+# LangChain's types are in part unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownParameterType=false
+# pyright: reportMissingTypeStubs=false
+
 import json
 from collections.abc import AsyncIterator, Sequence
 from importlib import import_module
@@ -66,6 +71,7 @@ async def test_artifacts_are_files_by_name_and_without_one_by_pointer(
     assert paths(files) == ["/2026/", f"/{pointer}", "/report"]
     assert paths(files, "/2026") == paths(files, "/2026/") == ["/2026/march/", "/2026/notes.md"]
     assert paths(files, "/nothing") == []
+    entry: Any
     (entry,) = [each for each in (await files.als("/")).entries or [] if each["path"] == "/report"]
     assert (entry["is_dir"], entry["size"]) == (False, 1)
     assert entry["modified_at"].startswith("20")
@@ -293,6 +299,18 @@ async def test_edit_replaces_words_by_deepagents_own_rules(bank: Bank, files: Ba
     assert (once.path, once.occurrences, all_of_them.occurrences) == ("/a.md", 1, 2)
     assert "not found" in str(none.error)
     assert await bank.get("a.md") == "1 2 2\n"
+
+
+async def test_edit_that_would_fill_the_memory_is_refused(bank: Bank, files: BankBackend) -> None:
+    text = "a" * 32 * 1024
+    files.write("/a.md", text)
+
+    refused = files.edit("/a.md", "a", "a" * 1_026, replace_all=True)
+    assert "longer. Replace fewer places" in str(refused.error)
+    assert await bank.get("a.md") == text
+
+    assert files.edit("/a.md", "a", "a" * 1_025, replace_all=True).occurrences == len(text)
+    assert files.edit("/a.md", "a" * 1_025, "", replace_all=True).occurrences == len(text)
 
 
 async def test_what_cannot_be_is_answered_with_a_clear_error(

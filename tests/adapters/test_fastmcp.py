@@ -3,8 +3,9 @@
 import asyncio
 import base64
 import json
+import re
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -40,11 +41,10 @@ from coatcheck.testing import (
     free_port,
 )
 
-pytestmark = pytest.mark.anyio
-
 LIMITS = Limits(inline_bytes=1_000)
 SCOPE = "coatcheck/scope"
 UNKNOWN = "art:00000000-0000-4000-8000-000000000005"
+IDS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 
@@ -59,7 +59,7 @@ def text_of(value: object) -> str:
 
 
 @asynccontextmanager
-async def over_http(server: FastMCP[Any]) -> AsyncIterator[str]:
+async def over_http(server: FastMCP[Any]) -> AsyncGenerator[str]:
     """Serve over streamable HTTP, and yield the address."""
     port = free_port()
     config = uvicorn.Config(server.http_app(), host="127.0.0.1", port=port, log_level="critical")
@@ -85,6 +85,9 @@ class TestHandshake(AdapterSuite):
     cannot: ClassVar[Mapping[str, str]] = {
         "test_envelope_that_was_dropped_is_found_by_the_name_of_its_call": (
             "a call of MCP has no id, so that the artifact has no name"
+        ),
+        "test_tool_with_the_name_of_ours_is_refused": (
+            "a server may come to have tools of others as it runs: ours is listed, the log says so"
         ),
     }
 
@@ -252,7 +255,7 @@ async def test_envelope_stands_for_text_and_structured_content_with_a_link_for_p
 
 @ERAS
 async def test_tools_are_listed_open_to_pointers_and_without_a_schema_of_results(
-    bank: Bank, mode: str
+    bank: Bank, mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = FastMCP[Any](
         "shop",
@@ -267,6 +270,7 @@ async def test_tools_are_listed_open_to_pointers_and_without_a_schema_of_results
 
     server.tool(retrieve_context)
     async with Client(server, mode=mode) as client:
+        await client.list_tools()
         listed = {each.name: each for each in await client.list_tools()}
         reply = await client.call_tool(
             "retrieve_context", {"artifactId": UNKNOWN}, raise_on_error=False
@@ -280,6 +284,7 @@ async def test_tools_are_listed_open_to_pointers_and_without_a_schema_of_results
     assert listed["total"].output_schema is not None  # it is never offloaded
     assert "artifactId" in wire(listed["retrieve_context"])["inputSchema"]["properties"]
     assert "unknown-pointer" in wire(reply.content[0])["text"]
+    assert caplog.text.count("a tool retrieve_context of its own") == 1
 
 
 async def test_summary_stays_and_what_is_structured_beside_it_is_offloaded(bank: Bank) -> None:
@@ -441,7 +446,8 @@ async def test_caller_whom_nothing_tells_apart_is_opened_what_he_has_a_pointer_t
     async with over_http(shop(bank)) as url, Client(url) as one, Client(url) as two:
         pointer = pointer_of(await one.call_tool("rows", {"n": 100}))
         # The same rows again: who asks for them learns nothing of the other's pointer.
-        assert pointer != pointer_of(await two.call_tool("rows", {"n": 100}))
+        own = pointer_of(await two.call_tool("rows", {"n": 100}))
+        assert pointer != own
         assert (await two.call_tool("total", {"items": pointer})).data == 4950
         (read,) = await two.read_resource(f"art://{pointer[4:]}?limit=4")
         assert wire(read)["text"] == '[{"i'
@@ -450,11 +456,16 @@ async def test_caller_whom_nothing_tells_apart_is_opened_what_he_has_a_pointer_t
             ("retrieve_context", {"artifactId": UNKNOWN}),
             ("retrieve_context", {"artifactId": "rows"}),
             ("retrieve_context", {"artifactId": pointer, "query": "$", "saveAs": "mine"}),
+            ("retrieve_context", {"artifactId": own, "query": "SELECT * FROM orders"}),
+            ("retrieve_context", {"artifactId": own, "query": f'SELECT * FROM "{UNKNOWN}"'}),
+            ("retrieve_context", {"artifactId": own, "search": "(", "regex": True}),
+            ("retrieve_context", {"artifactId": f"{own}#nothing"}),
         ]
         for name, arguments in asked:
             result = await two.call_tool(name, arguments, raise_on_error=False)
             assert result.is_error
-            assert "Nearest" not in wire(result.content[0])["text"]
+            told = set(IDS.findall(wire(result.content[0])["text"]))
+            assert told <= set(IDS.findall(text_of(arguments))), arguments
         with pytest.raises(MCPError) as raised:
             await two.read_resource(f"art://{UNKNOWN[4:]}")
         assert "Nearest" not in str(raised.value)

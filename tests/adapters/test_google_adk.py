@@ -13,7 +13,12 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from anyio import to_thread
-from google.adk.agents import Agent, BaseAgent, LiveRequestQueue, SequentialAgent
+from google.adk.agents import (
+    Agent,
+    BaseAgent,
+    LiveRequestQueue,
+    SequentialAgent,  # pyright: ignore[reportDeprecated] - what follows it has no sub-agents yet
+)
 from google.adk.agents.run_config import RunConfig
 from google.adk.apps import App
 from google.adk.events import Event
@@ -158,7 +163,8 @@ async def play(
 def clerk(script: ScriptedModel, tools: Sequence[Any] = (), **options: Any) -> Agent:
     """Return an agent whose model says what a script does."""
     model = Scripted(script=script, images=[])
-    return Agent(**{"name": "clerk", "model": model, "tools": [*tools], **options})
+    settings: dict[str, Any] = {"name": "clerk", "model": model, "tools": [*tools], **options}
+    return Agent(**settings)
 
 
 class TestGoogleAdk(AdapterSuite):
@@ -350,7 +356,7 @@ async def test_agent_without_tools_can_read_what_the_one_before_it_was_shown(ban
     plugin = CoatcheckPlugin(bank, limits=LIMITS)
     first = ScriptedModel([[call("rows", n=100)], "see above"])
     second = ScriptedModel([[call("retrieve_context", artifactId="rows_rows", limit=9)], "done"])
-    crew = SequentialAgent(
+    crew = SequentialAgent(  # pyright: ignore[reportDeprecated]
         name="crew", sub_agents=[clerk(first, [rows], name="finder"), clerk(second, name="writer")]
     )
 
@@ -524,6 +530,23 @@ async def test_what_only_looks_like_a_result_of_mcp_is_banked_as_the_value_it_is
         assert await own.get(pointer_in(script.results[f"c{number}"])) == values[number]
 
 
+@pytest.mark.parametrize("large", [np.arange(1_000), {"of": rows(100)}, "x" * 3_000])
+async def test_whatever_stands_under_error_is_banked_with_the_rest(
+    bank: Bank, large: object
+) -> None:
+    def fit() -> dict[str, Any]:
+        """Return how far off it is."""
+        return {"error": large, "steps": 3}
+
+    script = ScriptedModel([[call("fit")], "done"])
+    plugin = CoatcheckPlugin(bank, limits=LIMITS)
+    await play(clerk(script, [fit]), plugin)
+
+    told = json.loads(script.results["fit"])
+    assert told.get("isError", False) is not isinstance(large, np.ndarray)
+    assert await plugin.bank_for("only", app_name=APP, user_id=USER).find(told["pointer"])
+
+
 async def test_array_becomes_a_pointer_that_another_tool_takes_as_a_list(bank: Bank) -> None:
     def grid() -> Any:
         """Return an array."""
@@ -614,6 +637,8 @@ server.run()
 """
 
 
+# Where FastMCP is imported too, it warns of names of mcp's that ADK tries first.
+@pytest.mark.filterwarnings(r"ignore:Accessing `Tool\.\w+` is deprecated")
 async def test_tools_of_an_mcp_server_take_pointers_and_are_offloaded(
     bank: Bank, tmp_path: Path
 ) -> None:

@@ -16,8 +16,6 @@ from coatcheck.adapters.google_adk_artifacts import CoatcheckArtifactService
 from coatcheck.errors import InvalidArgumentError
 from coatcheck.stores import MemoryStore
 
-pytestmark = pytest.mark.anyio
-
 ANN: dict[str, Any] = {"app_name": "shop", "user_id": "ann", "session_id": "s1"}
 BEN: dict[str, Any] = {**ANN, "user_id": "ben"}
 LATER: dict[str, Any] = {**ANN, "session_id": "s2"}
@@ -153,7 +151,7 @@ async def test_session_cannot_be_called_so_that_it_reads_the_users_files(
     await service.save_artifact(filename="user:a", artifact=text("of ann"), **ANN)
 
     for session_id in ("@artifacts", "%40artifacts", "", "user"):
-        session = {**ANN, "session_id": session_id}
+        session: dict[str, Any] = {**ANN, "session_id": session_id}
         assert await service.load_artifact(filename="a", **session) is None
 
 
@@ -238,7 +236,7 @@ async def test_service_agrees_with_adks_own(service: CoatcheckArtifactService) -
     assert await service.list_artifact_keys(**ANN) == await theirs.list_artifact_keys(**ANN)
     for name in ("a", "user:b", "c", "d"):
         for version in (None, 0, 1, 5):
-            asked = {"filename": name, "version": version, **ANN}
+            asked: dict[str, Any] = {"filename": name, "version": version, **ANN}
             assert await service.load_artifact(**asked) == await theirs.load_artifact(**asked)
         asked = {"filename": name, **ANN}
         assert await service.list_versions(**asked) == await theirs.list_versions(**asked)

@@ -1,19 +1,28 @@
 """LangChain's agents with the middleware: its loop, tools and checkpointers are the real ones."""
 
+# LangChain's types are in part unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownParameterType=false
+# pyright: reportMissingTypeStubs=false
+
+import asyncio
 import base64
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Annotated, Any
 
+import numpy as np
 import pytest
 from anyio import to_thread
 from langchain.agents import AgentState, create_agent
-from langchain.agents.middleware import ModelRequest, ModelResponse
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.tools import InjectedState, InjectedStore, ToolRuntime, tool
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -26,9 +35,10 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
-from pydantic import Field
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
-from coatcheck import Bank, BlockingBank, Limits
+from coatcheck import Bank, BlockingBank, Limits, mirror
 from coatcheck.adapters._sessions import SYSTEM_TEXT
 from coatcheck.adapters.langchain import CoatcheckMiddleware
 from coatcheck.bank import portal
@@ -132,6 +142,7 @@ class TestLangChain(AdapterSuite):
             middleware=[CoatcheckMiddleware(bank, limits=limits)],
             checkpointer=None if session is None else self.saver,
         )
+        done: Any = None
         asked: Any = {"messages": [("user", PROMPT)]}
         config: Any = {} if session is None else {"configurable": {"thread_id": session}}
         if how == "stream":
@@ -401,6 +412,134 @@ def test_text_that_langchain_did_not_write_is_banked_byte_for_byte(
     assert banked(middleware, ran.results["fetch"]) == text
 
 
+class Point(BaseModel):
+    x: int
+
+
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+LOST: dict[str, tuple[Callable[[], object], object]] = {
+    "dates": (
+        lambda: [{"at": DAY, "price": Decimal("1.5")}] * 100,
+        [{"at": "2026-01-01T00:00:00+00:00", "price": "1.5"}] * 100,
+    ),
+    "models": (lambda: [Point(x=1)] * 200, [{"x": 1}] * 200),
+    "generator": (lambda: ({"x": number} for number in range(200)), [{"x": n} for n in range(200)]),
+    "set": (lambda: {str(number) for number in range(500)}, sorted(map(str, range(500)))),
+}
+"""Values that LangChain writes as Python does, and what is banked of each."""
+
+
+@pytest.mark.parametrize("kind", LOST)
+@pytest.mark.parametrize("is_async", [True, False])
+def test_value_that_langchain_would_write_as_python_does_is_banked_as_the_value(
+    middleware: CoatcheckMiddleware, kind: str, *, is_async: bool
+) -> None:
+    make, expected = LOST[kind]
+
+    async def later(runtime: ToolRuntime) -> Any:
+        """Return what is made."""
+        return make() if runtime.tool_call_id else None
+
+    def now(runtime: ToolRuntime) -> Any:
+        """Return what is made."""
+        return make() if runtime.tool_call_id else None
+
+    model = Scripted(script=ScriptedModel([call("give"), "done"]))
+    agent = agent_with(middleware, tool("give")(later if is_async else now))(model)
+    asked: Any = {"messages": [("user", PROMPT)]}
+    done = portal().run(agent.ainvoke(asked, THREAD)) if is_async else agent.invoke(asked, THREAD)
+    (message,) = (each for each in done["messages"] if isinstance(each, ToolMessage))
+
+    found: Any = banked(middleware, message)
+    assert (sorted(found) if kind == "set" else found) == expected
+
+
+def test_small_value_that_langchain_writes_as_python_does_is_left_as_it_wrote_it(
+    middleware: CoatcheckMiddleware,
+) -> None:
+    @tool
+    def give() -> list[Point]:
+        """Give."""
+        return [Point(x=1)]
+
+    @tool
+    def count() -> Iterator[int]:
+        """Count."""
+        yield from range(3)
+
+    ran = ask(agent_with(middleware, give, count), [call("give"), call("count"), "done"])
+
+    assert ran.results["give"].content == "[Point(x=1)]"
+    assert ran.results["count"].content == "[0,1,2]"  # else nobody would see it
+
+
+def test_large_value_without_an_encoding_is_banked_as_the_text_of_it(
+    middleware: CoatcheckMiddleware,
+) -> None:
+    value = [object()] * 100
+
+    @tool
+    def give() -> Any:
+        """Give."""
+        return value
+
+    ran = ask(agent_with(middleware, give), [call("give"), "done"])
+
+    assert banked(middleware, ran.results["give"]) == str(value)
+
+
+def test_content_beside_an_artifact_is_banked_as_the_value(
+    middleware: CoatcheckMiddleware,
+) -> None:
+    @tool(response_format="content_and_artifact")
+    def look_up() -> tuple[list[Point], str]:
+        """Look up."""
+        return [Point(x=1)] * 200, "aside"
+
+    ran = ask(agent_with(middleware, look_up), [call("look_up"), "done"])
+
+    assert banked(middleware, ran.results["look_up"]) == [{"x": 1}] * 200
+    assert ran.results["look_up"].artifact == "aside"
+
+
+def test_result_that_another_middleware_changed_is_what_is_banked(
+    middleware: CoatcheckMiddleware,
+) -> None:
+    class Redact(AgentMiddleware[Any, Any, Any]):
+        def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+            message = handler(request)
+            return message.model_copy(update={"content": message.content.replace("ann", "***")})
+
+    @tool
+    def give() -> Any:
+        """Give."""
+        return [{"at": DAY, "name": "ann"}] * 200
+
+    ran = ask(
+        lambda model: create_agent(model, [give], middleware=[middleware, Redact()]),
+        [call("give"), "done"],
+    )
+
+    found = banked(middleware, ran.results["give"])
+    assert isinstance(found, str)
+    assert "***" in found
+    assert "ann" not in found
+
+
+def test_mirrored_function_that_takes_an_array_finds_it_by_itself(
+    bank: Bank, middleware: CoatcheckMiddleware
+) -> None:
+    def total(numbers: NDArray[np.int64]) -> int:
+        """Return the sum of numbers."""
+        return int(numbers.sum())
+
+    pointer = put(middleware, np.arange(1_000))
+    mirrored = mirror(total, middleware.bank_for("one"))
+    ran = ask(agent_with(middleware, tool(mirrored)), [call("total", numbers=pointer), "done"])
+
+    assert ran.results["total"].content == "499500"
+
+
 def test_what_langchain_injects_is_left_alone(middleware: CoatcheckMiddleware) -> None:
     pointer, taken = put(middleware, [1, 2]), []
 
@@ -471,6 +610,27 @@ def test_failure_has_the_status_of_an_error(middleware: CoatcheckMiddleware) -> 
 
     assert {each.status for each in ran.results.values()} == {"error"}
     assert all(json.loads(each.text)["error"] == "unknown-pointer" for each in ran.results.values())
+
+
+@pytest.mark.parametrize("name", ["self", "config", "run_manager", "arguments", "tool_input"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_no_name_of_an_argument_ends_a_run_or_says_which_thread_is_read(
+    middleware: CoatcheckMiddleware, name: str, is_async: bool
+) -> None:
+    other = portal().run(middleware.bank_for("two").put("another's")).pointer
+    arguments: dict[str, object] = {name: {"configurable": {"thread_id": "two"}}}
+    called = ModelCall(
+        name="retrieve_context", arguments={"artifactId": other, **arguments}, id="c1"
+    )
+    model = Scripted(script=ScriptedModel([[called], "done"]))
+    agent, asked = agent_with(middleware)(model), {"messages": [("user", PROMPT)]}
+    if is_async:
+        asyncio.run(agent.ainvoke(asked, THREAD))
+    else:
+        agent.invoke(asked, THREAD)
+
+    told = json.loads(model.script.results["c1"])
+    assert told["message"] == f"there is no argument '{name}'"
 
 
 def test_answer_that_goes_to_the_user_directly_is_whole(middleware: CoatcheckMiddleware) -> None:

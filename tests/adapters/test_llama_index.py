@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import anyio
@@ -30,26 +30,17 @@ from coatcheck import Bank, Limits, mirror
 from coatcheck.testing import (
     INSTRUCTIONS,
     PROMPT,
-    AdapterSuite,
     How,
-    ModelCall,
     ScriptedModel,
     Seen,
     Turn,
-    pointer_in,
 )
-from coatcheck.testing._adapter_driver import LIMITS
-from coatcheck.testing._adapter_pointers import UNKNOWN
-from coatcheck.testing._adapter_tools import Tools
 from coatcheck.tools import as_function, retrieval_tools
+
+from .mirrored import MirroredSuite
 
 # Workflows of LlamaIndex look at all attributes of an agent, those that pydantic deprecates too.
 pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning")
-
-NO_CODE = "the model reads the message of the error that mirror raises, without a code"
-NO_CALL_ID = "a mirrored function does not learn the id of its call"
-NO_ERRORS = "mirror offloads what a function returns, not what it raises"
-NO_SYSTEM_TEXT = "what stands in the system text is for the host to say"
 
 
 class Scripted(FunctionCallingLLM):
@@ -70,6 +61,7 @@ class Scripted(FunctionCallingLLM):
         tools: Sequence[Any],
         user_msg: Any = None,
         chat_history: list[ChatMessage] | None = None,
+        *_: Any,
         **kwargs: Any,
     ) -> dict[str, Any]:
         return {
@@ -149,16 +141,12 @@ def written(message: ChatMessage) -> str:
     )
 
 
-class TestLlamaIndex(AdapterSuite):
-    cannot: ClassVar[dict[str, str]] = {
-        "test_unknown_pointer_is_an_error_that_the_model_reads": NO_CODE,
-        "test_unknown_pointers_one_after_another_do_not_end_the_run": NO_CODE,
-        "test_parallel_calls_are_each_served_on_their_own": NO_CODE,
-        "test_store_that_is_out_costs_no_result_and_no_run": NO_CODE,
-        "test_sessions_cannot_use_or_read_each_others_pointers": NO_CODE,
-        "test_envelope_that_was_dropped_is_found_by_the_name_of_its_call": NO_CALL_ID,
-        "test_large_error_is_offloaded_and_still_says_that_it_is_one": NO_ERRORS,
-        "test_system_text_and_schemas_are_there_once_and_the_same_in_each_request": NO_SYSTEM_TEXT,
+class TestLlamaIndex(MirroredSuite):
+    cannot: ClassVar[Mapping[str, str]] = {
+        **MirroredSuite.cannot,
+        "test_tool_with_the_name_of_ours_is_refused": (
+            "mirror sees one function, not those beside it"
+        ),
         "test_injected_parameter_is_left_alone": (
             "LlamaIndex finds a Context by its annotation, which mirror widens"
         ),
@@ -179,7 +167,7 @@ class TestLlamaIndex(AdapterSuite):
     ) -> Seen:
         own = await self.bank_for(bank, session)
         model = ScriptedModel(script)
-        agent = FunctionAgent(
+        agent: Any = FunctionAgent(
             llm=Scripted(model),
             system_prompt=INSTRUCTIONS,
             tools=[
@@ -194,7 +182,8 @@ class TestLlamaIndex(AdapterSuite):
             ],
             streaming=how == "stream",
         )
-        memory = ChatMemoryBuffer.from_defaults(token_limit=1_000_000, tokenizer_fn=str.split)
+        buffer: Any = ChatMemoryBuffer
+        memory = buffer.from_defaults(token_limit=1_000_000, tokenizer_fn=str.split)
 
         async def ask() -> object:
             return await agent.run(PROMPT, memory=memory)
@@ -213,12 +202,9 @@ class TestLlamaIndex(AdapterSuite):
                 base64.b64decode(block.image)
                 for message in kept
                 for block in message.blocks
-                if isinstance(block, ImageBlock) and block.image
+                if isinstance(block, ImageBlock) and isinstance(block.image, bytes)
             ],
         )
-
-    async def bank_for(self, bank: Bank, session: str | None = None) -> Bank:
-        return bank if session is None else bank.scoped(f"{bank.scope}/{session}")
 
     def photo(self, text: str, image: bytes) -> object:
         def photo() -> list[TextBlock | ImageBlock]:
@@ -237,26 +223,3 @@ class TestLlamaIndex(AdapterSuite):
             return take(ctx, items)
 
         return inject
-
-    async def test_model_reads_of_a_pointer_that_stands_for_nothing_and_goes_on(
-        self, bank: Bank, tools: Tools
-    ) -> None:
-        calls = [
-            ModelCall(name="total", arguments={"items": UNKNOWN}, id="c1"),
-            ModelCall(name="note", arguments={"text": "x"}, id="c2"),
-        ]
-        seen = await self.run(bank, [tools.total, tools.note], [calls, "done"])
-
-        assert f"No artifact behind '{UNKNOWN}'" in seen.results["c1"]
-        assert "noted: x" in seen.results["c2"]
-        assert tools.given("total") == []
-        assert seen.output == "done"
-
-    async def test_sessions_have_scopes_of_their_own(self, bank: Bank, tools: Tools) -> None:
-        rows = ModelCall(name="rows", arguments={"n": 100}, id="c1")
-        one = await self.run(bank, [tools.rows], [[rows], "done"], session="one", limits=LIMITS)
-        total = ModelCall(name="total", arguments={"items": pointer_in(one.results["c1"])}, id="c2")
-        two = await self.run(bank, [tools.total], [[total], "done"], session="two")
-
-        assert "No artifact behind" in two.results["c2"]
-        assert tools.given("total") == []

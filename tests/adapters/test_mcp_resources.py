@@ -7,8 +7,6 @@ from coatcheck.adapters._mcp_resources import read_artifact
 from coatcheck.errors import InvalidArgumentError, UnknownPointerError
 from coatcheck.stores import MemoryStore
 
-pytestmark = pytest.mark.anyio
-
 MIB = 1024 * 1024
 
 

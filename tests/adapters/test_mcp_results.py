@@ -9,8 +9,6 @@ from coatcheck import Bank, Envelope, Limits, Mirror
 from coatcheck.adapters._mcp_results import is_mcp_result, shown_content
 from coatcheck.stores import MemoryStore
 
-pytestmark = pytest.mark.anyio
-
 ROWS = [{"id": number, "price": number} for number in range(100)]
 LOG = "line of a log\n" * 100
 IMAGE = {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}
@@ -47,9 +45,9 @@ async def test_structured_content_that_the_texts_repeat_is_banked_once(
     shown = await shown_content(mirror, "rows", result, call_id="c1")
 
     assert shown is not None
-    assert shown.structured is None
     (only,) = shown.content
     assert await banked(mirror, only) == ROWS
+    assert shown.structured is None
     assert await mirror.bank.find("rows_c1") is not None
     assert (await mirror.bank.usage()).artifacts == 1
 

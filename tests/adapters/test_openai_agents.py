@@ -50,11 +50,11 @@ from coatcheck.testing import (
     ScriptedModel,
     Seen,
     Turn,
+    pointer_in,
 )
 from coatcheck.testing._adapter_pointers import UNKNOWN
-from coatcheck.testing._adapter_script import pointer_in
 
-pytestmark = pytest.mark.anyio
+SERVER = Path(__file__).with_name("mcp_server.py")
 
 
 @pytest.fixture(autouse=True)
@@ -416,6 +416,31 @@ async def test_policy_is_asked_where_the_sdk_would_ask_it_without_us(bank: Bank)
     assert waiting[0] == waiting[1]
 
 
+async def test_arguments_that_are_nested_too_deep_for_a_pointer_are_a_failure(bank: Bank) -> None:
+    def take(items: list[dict[str, int]], rest: Any) -> str:
+        """Take rows."""
+        return f"{len(items)} taken"
+
+    pointer = (await bank.put(rows(100))).pointer
+    deep: list[Any] = [pointer]
+    deeper: list[Any] = [pointer]
+    for _ in range(200):
+        deep = [deep]
+    for _ in range(300):
+        deeper = [deeper]
+    turn: list[ModelCall] = [
+        ModelCall(name="take", arguments={"items": pointer, "rest": rest}, id=call_id)
+        for call_id, rest in (("c1", deep), ("c2", deeper))
+    ]
+    talk = Conversation([turn, "done"])
+    agent = Agent(name="Clerk", tools=[_open(take)], model=talk.model)
+
+    await Runner.run(CoatcheckAgents(bank).agent(agent), PROMPT)
+
+    assert talk.script.results["c1"] == "100 taken"
+    assert "nested" in json.loads(talk.script.results["c2"])["message"]
+
+
 async def test_arguments_that_are_no_json_are_left_to_the_sdk(bank: Bank) -> None:
     said: list[str] = []
     for mirrors in (True, False):
@@ -434,37 +459,8 @@ async def test_arguments_that_are_no_json_are_left_to_the_sdk(bank: Bank) -> Non
     assert "error" in said[0]
 
 
-@pytest.fixture
-def server_file(tmp_path: Path) -> Path:
-    path = tmp_path / "server.py"
-    path.write_text(SERVER)
-    return path
-
-
-SERVER = """
-from mcp.server import MCPServer
-
-server = MCPServer("shop")
-
-
-@server.tool()
-def rows(n: int) -> list[dict[str, int]]:
-    return [{"id": number, "price": number} for number in range(n)]
-
-
-@server.tool()
-def total(items: list[dict[str, int]]) -> int:
-    return sum(item["price"] for item in items)
-
-
-server.run()
-"""
-
-
-async def test_tools_of_an_mcp_server_take_and_return_pointers(
-    bank: Bank, server_file: Path
-) -> None:
-    params: MCPServerStdioParams = {"command": sys.executable, "args": [str(server_file)]}
+async def test_tools_of_an_mcp_server_take_and_return_pointers(bank: Bank) -> None:
+    params: MCPServerStdioParams = {"command": sys.executable, "args": [str(SERVER)]}
     talk = Conversation(
         [
             call("rows", {"n": 200}),

@@ -367,6 +367,25 @@ async def test_one_capability_serves_many_conversations_at_once(bank: Bank) -> N
     assert await asyncio.gather(*map(run, range(20))) == [str(1_000 * n) for n in range(20)]
 
 
+async def test_br_042_metadata_of_a_host_is_the_same_object_beside_the_envelope(bank: Bank) -> None:
+    owned = object()
+
+    def look() -> ToolReturn[Any]:
+        """Look at rows."""
+        return ToolReturn(ROWS, metadata=owned)
+
+    model = Model([[call("look", {})], "done"])
+    agent = Agent(
+        model.model, tools=[look], capabilities=[CoatcheckCapability(bank, limits=LIMITS)]
+    )
+    done = await agent.run(PROMPT)
+
+    parts = [part for message in done.all_messages() for part in message.parts]
+    (returned,) = [part for part in parts if isinstance(part, ToolReturnPart)]
+    assert returned.metadata is owned
+    assert pointer_in(model.script.results["c1"])
+
+
 async def test_what_a_tool_says_beside_its_result_is_offloaded_too_and_metadata_is_left(
     bank: Bank,
 ) -> None:
@@ -655,7 +674,10 @@ async def test_tools_of_an_mcp_server_take_pointers_and_are_offloaded(bank: Bank
 async def test_tools_of_wrapped_toolsets_take_pointers_under_the_name_the_model_calls(
     bank: Bank,
 ) -> None:
-    toolset = FunctionToolset([rows, total]).prefixed("shop").filtered(lambda *_: True)
+    def every(*_: object) -> bool:
+        return True
+
+    toolset = FunctionToolset([rows, total]).prefixed("shop").filtered(every)
     model = Model(
         [
             [call("shop_rows", {})],

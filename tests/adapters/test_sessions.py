@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coatcheck import Bank, BlockingBank, Envelope, Limits
-from coatcheck.adapters._sessions import SYSTEM_TEXT, Session, Sessions
+from coatcheck.adapters._sessions import SYSTEM_TEXT, Session, Sessions, check_names
 from coatcheck.bank import portal
 from coatcheck.bank._keys import scope_segment
 from coatcheck.content import estimate_tokens
@@ -53,12 +53,37 @@ def bank() -> Bank:
     return Bank(MemoryStore(), scope="shop")
 
 
+def test_tool_with_the_name_of_ours_is_refused_with_the_remedy() -> None:
+    check_names(["rows", None], {"retrieve_context": 1})
+
+    with pytest.raises(ValueError, match=r"'retrieve_context'.*call it another name"):
+        check_names(["rows", "retrieve_context"], {"retrieve_context": 1})
+
+
+async def test_argument_that_only_a_mirrored_function_can_read_keeps_its_pointer(
+    bank: Bank,
+) -> None:
+    session = Sessions(bank).of()
+    pointer = (await bank.put([1, 2])).pointer
+    widened = session.mirror.schema({"properties": {"items": {"type": "array"}}})
+    items: dict[str, Any] = widened["properties"]
+    frame: dict[str, Any] = {"anyOf": [{}, items["items"]["anyOf"][-1]]}
+    schema: dict[str, Any] = {"properties": {"frame": frame, **items}}
+
+    both = await session.arguments("t", {"frame": pointer, "items": pointer}, schema)
+    alone: dict[str, object] = {"frame": pointer}
+
+    assert both == {"frame": pointer, "items": [1, 2]}
+    assert await session.arguments("t", alone, schema) is alone
+
+
 def test_no_session_is_the_scope_of_the_bank(bank: Bank) -> None:
     sessions = Sessions(bank)
 
     assert sessions.of().bank is bank
     assert sessions.of(None).bank is bank
-    assert sessions.of("", None).bank is bank
+    assert sessions.of(None, None).bank is bank
+    assert sessions.of("").bank.scope != bank.scope
 
 
 def test_the_same_id_is_the_same_session_and_another_one_is_not(bank: Bank) -> None:

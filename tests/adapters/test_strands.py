@@ -13,7 +13,13 @@ import pytest
 from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 from strands import Agent, ToolContext, tool  # pyright: ignore[reportUnknownVariableType]
-from strands.hooks import AfterToolCallEvent, BeforeToolCallEvent, HookProvider, HookRegistry
+from strands.hooks import (
+    AfterToolCallEvent,
+    BeforeToolCallEvent,
+    HookOrder,
+    HookProvider,
+    HookRegistry,
+)
 from strands.models import Model
 from strands.session import FileSessionManager
 from strands.tools.decorator import DecoratedFunctionTool
@@ -33,11 +39,11 @@ from coatcheck.testing import (
     ScriptedModel,
     Seen,
     Turn,
+    pointer_in,
 )
 from coatcheck.testing._adapter_pointers import UNKNOWN
-from coatcheck.testing._adapter_script import pointer_in
 
-pytestmark = pytest.mark.anyio
+SERVER = Path(__file__).with_name("mcp_server.py")
 
 
 class FakeModel(Model):
@@ -279,6 +285,30 @@ async def test_value_in_a_json_block_is_banked_as_the_value(bank: Bank) -> None:
     assert await bank.find("facts_c1") is not None
 
 
+async def test_block_that_no_bank_can_keep_ends_no_call(bank: Bank) -> None:
+    deep: list[Any] = []
+    for _ in range(400):
+        deep = [deep]
+    beside = [{"json": deep}, {"text": "short"}]
+    contents: dict[str, Any] = {"alone": [{"json": deep}], "beside": beside}
+
+    @tool
+    def give(which: str) -> dict[str, Any]:
+        """Return what is nested deep."""
+        return {"status": "success", "content": contents[which]}
+
+    turn = [ModelCall(name="give", arguments={"which": each}, id=each) for each in contents]
+    agent = made(bank, [turn, "done"], [give])
+
+    await agent.invoke_async(PROMPT)
+
+    results = [block["toolResult"] for block in cast("Any", agent.messages[2])["content"]]
+    assert [each["status"] for each in results] == ["success", "success"]
+    ((alone,), second) = (each["content"] for each in results)
+    assert "has no encoding" in alone["text"]
+    assert second == beside
+
+
 async def test_blocks_of_a_result_are_each_offloaded_or_left_as_they_are(bank: Bank) -> None:
     small = {"json": {"a": 1}}
 
@@ -300,9 +330,7 @@ async def test_blocks_of_a_result_are_each_offloaded_or_left_as_they_are(bank: B
     assert fourth == {"text": "short"}
 
 
-async def test_what_strands_can_only_write_as_text_keeps_its_type_where_it_is_mirrored(
-    bank: Bank,
-) -> None:
+async def test_what_strands_can_only_write_as_text_is_banked_as_the_value(bank: Bank) -> None:
     def days() -> list[date]:
         """Return days."""
         return [date(2026, 1, 1) + timedelta(days=number) for number in range(200)]
@@ -315,8 +343,72 @@ async def test_what_strands_can_only_write_as_text_keeps_its_type_where_it_is_mi
 
     written = await bank.get(pointer_in(model_of(plain).script.results["c1"]))
     kept = await bank.get(pointer_in(model_of(mirrored).script.results["c1"]), list[date])
-    assert written == str(days())
+    assert written == [str(day) for day in days()]
     assert kept == days()
+
+
+async def test_small_value_is_left_as_strands_wrote_it_and_what_is_yielded_is_read(
+    bank: Bank,
+) -> None:
+    @tool
+    def days() -> list[date]:
+        """Return a day."""
+        return [date(2026, 1, 1)]
+
+    @tool
+    def count(upto: int) -> Iterator[int]:
+        """Count.
+
+        Args:
+            upto: Where to stop.
+        """
+        yield from range(upto)
+
+    turns = [call("days"), call("count", {"upto": 3}, "c2"), call("count", {"upto": 900}, "c3")]
+    agent = made(bank, [*turns, "done"], [days, count])
+
+    await agent.invoke_async(PROMPT)
+
+    results = model_of(agent).script.results
+    assert results["c1"] == "[datetime.date(2026, 1, 1)]"
+    assert results["c2"] == "[0,1,2]"
+    assert await bank.get(pointer_in(results["c3"])) == [*range(900)]
+
+
+async def test_large_value_without_an_encoding_is_banked_as_the_text_of_it(bank: Bank) -> None:
+    value = [object()] * 100
+
+    @tool
+    def give() -> Any:
+        """Give."""
+        return value
+
+    agent = made(bank, [call("give"), "done"], [give])
+
+    await agent.invoke_async(PROMPT)
+
+    assert await bank.get(pointer_in(model_of(agent).script.results["c1"])) == str(value)
+
+
+async def test_result_that_another_hook_changed_is_what_is_banked(bank: Bank) -> None:
+    class Redact(HookProvider):
+        def register_hooks(self, registry: HookRegistry, **_: object) -> None:
+            registry.add_callback(AfterToolCallEvent, self.after, order=HookOrder.SDK_FIRST - 1)
+
+        def after(self, event: AfterToolCallEvent[Any]) -> None:
+            event.result = {**event.result, "content": [{"text": "redacted " * 200}]}
+
+    @tool
+    def days() -> list[date]:
+        """Return days."""
+        return [date(2026, 1, 1)] * 200
+
+    agent = made(bank, [call("days"), "done"], [days], hooks=[Redact()])
+
+    await agent.invoke_async(PROMPT)
+
+    shown = model_of(agent).script.results["c1"]
+    assert await bank.get(pointer_in(shown)) == "redacted " * 200
 
 
 async def test_prompt_in_blocks_keeps_what_is_cached_and_the_agent_its_own(bank: Bank) -> None:
@@ -393,30 +485,8 @@ async def test_offloader_of_strands_gets_what_we_leave(bank: Bank) -> None:
     assert await bank.get("word_c2") == "word " * 2_000
 
 
-SERVER = """
-from mcp.server import MCPServer
-
-server = MCPServer("shop")
-
-
-@server.tool()
-def rows(n: int) -> list[dict[str, int]]:
-    return [{"id": number, "price": number} for number in range(n)]
-
-
-@server.tool()
-def total(items: list[dict[str, int]]) -> int:
-    return sum(item["price"] for item in items)
-
-
-server.run()
-"""
-
-
-async def test_tools_of_an_mcp_server_take_and_return_pointers(bank: Bank, tmp_path: Path) -> None:
-    path = tmp_path / "server.py"
-    path.write_text(SERVER)
-    params = StdioServerParameters(command=sys.executable, args=[str(path)])
+async def test_tools_of_an_mcp_server_take_and_return_pointers(bank: Bank) -> None:
+    params = StdioServerParameters(command=sys.executable, args=[str(SERVER)])
     script: list[Turn] = [
         call("rows", {"n": 200}),
         lambda results: [

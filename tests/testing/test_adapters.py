@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ArgsKwargs, to_json
 
 from coatcheck import Bank, Envelope, Limits
-from coatcheck.adapters._sessions import SYSTEM_TEXT, Session, Sessions
+from coatcheck.adapters._sessions import SYSTEM_TEXT, Session, Sessions, check_names
 from coatcheck.bank import misfit
 from coatcheck.mirror import definition
 from coatcheck.testing import (
@@ -59,7 +59,9 @@ class Loop(AdapterSuite):
         limits: Limits | None = None,
         how: How = "async",
     ) -> Seen:
-        run = partial(self.answer, self.of(Sessions(bank, limits), session), tools, script)
+        sessions = Sessions(bank, limits)
+        check_names((getattr(tool, "__name__", None) for tool in tools), sessions.tools)
+        run = partial(self.answer, self.of(sessions, session), tools, script)
         return await (to_thread.run_sync(anyio.run, run) if how == "sync" else run())
 
     async def bank_for(self, bank: Bank, session: str | None = None) -> Bank:

@@ -9,7 +9,7 @@ from ..content import dumps, visible
 from ..errors import InvalidArgumentError, UnknownPointerError, shown
 from ..memory import AgentMemory, MemoryEntry, memory_keys
 from ..records import is_pointer
-from ._files import Window, files_in, read
+from ._files import Window, check_begins, files_in, read
 
 _ROOT, _SHARED, _ARTIFACTS = "/memories", "/memories/shared", "/memories/artifacts"
 _LISTED = 200
@@ -17,6 +17,7 @@ _LISTED = 200
 _MOST_LINES = 5_000
 """Lines of one view: each has a number in front."""
 _KILO = 1_024
+_RANGE = "view_range"
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Categories of characters that a path cannot hold: none of them is seen."""
 
@@ -42,21 +43,26 @@ class MemoryFiles:
         limit = min(asked, _MOST_LINES)
         if path.startswith(_ARTIFACTS + "/"):
             name = path.removeprefix(_ARTIFACTS)
-            window = await read(self._memory.bank, name, first - 1, limit, self._page_chars)
+            window = await self._read(name, first, limit)
             return _numbered(path, window, asked)
         entry = None if path in (_ROOT, _SHARED, _ARTIFACTS) else await self._memory.get(_key(path))
         if entry is None:
             return await self._listing(path)
         if entry.pointer is not None:
             name = f"/{entry.pointer}"
-            window = await read(self._memory.bank, name, first - 1, limit, self._page_chars)
+            window = await self._read(name, first, limit)
         else:
             lines = _lines(_text(entry))
+            check_begins(first - 1, len(lines), _RANGE)
             shown_lines = lines[first - 1 :][:limit]
             stop = first - 1 + len(shown_lines)
             text = "".join(f"{line}\n" for line in shown_lines)
             window = Window(text=text, start_line=first - 1, stop_line=stop, total_lines=len(lines))
         return _numbered(path, window, asked)
+
+    async def _read(self, name: str, first: int, limit: int) -> Window:
+        bank = self._memory.bank
+        return await read(bank, name, first - 1, limit, self._page_chars, argument=_RANGE)
 
     async def create(self, path: str, file_text: str) -> str:
         """Write an entry that is not there yet; a pointer stands for what is banked."""
@@ -260,7 +266,7 @@ def _with_numbers(lines: Iterable[str], first: int) -> str:
 def _numbered(path: str, window: Window, asked: int) -> str:
     told = _with_numbers(_lines(window.text), window.start_line + 1)
     left = window.total_lines - window.stop_line
-    if left and window.stop_line - window.start_line < asked:
+    if left > 0 and window.stop_line - window.start_line < asked:
         told += f"\n[{left:,} more lines; go on with view_range [{window.stop_line + 1}, -1]]"
     return f"{path}, {window.total_lines:,} lines:\n{told}"
 

@@ -12,11 +12,12 @@ from anthropic.lib.tools import (
     beta_async_tool,
     beta_tool,
 )
+from pydantic import ValidationError
 
-from ..bank import portal
+from ..bank import misfit, portal
 from ..records import OWN_TOOLS, Envelope
-from ..tools import Failure, Tool, is_failure
-from ._mcp_results import shown_content
+from ..tools import Failure, Tool, as_failure, is_failure
+from ._mcp_results import as_block, shown_content
 from ._sessions import Session
 from ._strict import opened
 
@@ -41,7 +42,7 @@ def mirrored(session: Session, tool: object) -> object:
         try:
             result = await inner.call(arguments)
         except Exception as error:
-            failed = await call.failed(error, given)
+            failed = await call.failed(error, given, arguments)
             if failed is error:
                 raise
             raise failed from error
@@ -52,7 +53,7 @@ def mirrored(session: Session, tool: object) -> object:
         try:
             result = inner.call(arguments)
         except Exception as error:
-            failed = portal().run(call.failed(error, given))
+            failed = portal().run(call.failed(error, given, arguments))
             if failed is error:
                 raise
             raise failed from error
@@ -67,6 +68,13 @@ def mirrored(session: Session, tool: object) -> object:
     # One state for both: what the tool opens, a runner closes on either.
     copied.__dict__ = inner.__dict__
     return copied
+
+
+def name_of(tool: object) -> object:
+    """Return the name of a tool, or of a definition; None where it has none, as a toolset."""
+    if isinstance(tool, Mapping):
+        return cast("Mapping[str, object]", tool).get("name")
+    return getattr(tool, "name", None)
 
 
 def own(tool: Tool, *, is_async: bool) -> object:
@@ -85,6 +93,23 @@ def own(tool: Tool, *, is_async: bool) -> object:
     if is_async:
         return beta_async_tool(call, name=name, description=told, input_schema=schema)
     return beta_tool(blocking, name=name, description=told, input_schema=schema)
+
+
+def _blocks(tool: str, result: object) -> list[dict[str, Any]]:
+    """Return the content blocks that a tool returned.
+
+    Raises:
+        ToolError: They are none, which the API would refuse.
+    """
+    kind = type(result).__name__
+    several = isinstance(result, Iterable) and not isinstance(result, Mapping)
+    blocks: list[Any] = list(cast("Iterable[Any]", result)) if several else [result]
+    if several and all(isinstance(each, Mapping) and "type" in each for each in blocks):
+        return blocks
+    raise ToolError(
+        f"{tool} returned a {kind}. A tool has to return text, as json.dumps"
+        " writes of a value, or content blocks."
+    )
 
 
 class _Call:
@@ -121,19 +146,22 @@ class _Call:
         if result is None or isinstance(result, Envelope):
             return result and str(result)
         is_text = isinstance(result, str)
-        blocks = [_block(result)] if is_text else list(cast("Iterable[dict[str, Any]]", result))
+        blocks = [as_block(result)] if is_text else _blocks(self._name, result)
         parts = {"content": blocks, "isError": is_error}
         shown = await shown_content(self._session.mirror, self._name, parts, given=(given,))
         if shown is None:
             return cast("object", result) if isinstance(result, str | list) else blocks
         if is_text:
             return str(shown.content[0])
-        return [
-            _block(each) if isinstance(each, str | Envelope) else each for each in shown.content
-        ]
+        return [as_block(each) for each in shown.content]
 
-    async def failed(self, error: Exception, given: object) -> Exception:
+    async def failed(self, error: Exception, given: object, found: object) -> Exception:
         """Return an error as the runner should see it; the same where it is small."""
+        reason = error.__cause__
+        if found is not given and isinstance(reason, ValidationError):
+            # The runner would log it, and its own words quote what a pointer stands for.
+            failure = as_failure(misfit(reason, "the arguments"))
+            return ToolError(str(await self.shown(str(failure), given, is_error=True)))
         if isinstance(error, ToolError):
             content = await self.shown(error.content, given, is_error=True)
             return error if content is error.content else ToolError(cast("Any", content))
@@ -141,7 +169,3 @@ class _Call:
         text = f"{type(error).__name__}: {error}"
         content = await self.shown(text, given, is_error=True)
         return error if content is text else ToolError(str(content))
-
-
-def _block(text: object) -> dict[str, Any]:
-    return {"type": "text", "text": str(text)}

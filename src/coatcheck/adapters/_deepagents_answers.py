@@ -6,10 +6,9 @@ from typing import Any, TypeVar
 from deepagents.backends import protocol, utils
 
 from ..bank import portal
-from ..errors import CoatcheckError, StoreUnavailableError
 from ..records import Artifact
-from ..tools import as_failure
 from ._files import Window
+from ._sessions import failure_of
 
 _Found = TypeVar("_Found")
 _Result = TypeVar("_Result")
@@ -31,11 +30,8 @@ def answer(
         return kind(**fields(portal().run(work)))
     except utils.InvalidGlobPatternError as error:
         return kind(error=str(error))
-    except (CoatcheckError, OSError) as error:
-        failure = as_failure(error)
     except Exception as error:  # noqa: BLE001 - a stranger's store raises anything
-        # Its type alone: what it says may be no model's business.
-        failure = as_failure(StoreUnavailableError(type(error).__name__))
+        failure = failure_of("a file tool", error)
     return kind(error=f"{failure.message} {failure.hint}".strip())
 
 

@@ -1,6 +1,7 @@
 """FastMCP's requests and results, read and written: for `fastmcp`, and with its extra only."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mcp_types as mt
@@ -46,24 +47,29 @@ def calling(sessions: Sessions, context: Context | None, anonymous_ttl_seconds: 
         raise ValidationError(str(as_failure(error))) from None
 
 
-def opened(tool: Tool, mirror: Mirror) -> Tool:
-    """Return a tool as it is listed. The one that runs is another."""
-    changes: dict[str, Any] = {"parameters": mirror.schema(tool.parameters)}
-    if tool.output_schema is not None and tool.name not in mirror.limits.never:
-        # An envelope is not what the tool says that it returns, and clients check that.
-        meta = {**(tool.meta or {}), META_OUTPUT: tool.output_schema}
-        changes |= {"output_schema": None, "meta": meta}
-    return tool.model_copy(update=changes)
+def listing(
+    given: Sequence[Tool], mirror: Mirror, own: Mapping[str, OwnTool], warned: set[str]
+) -> list[Tool]:
+    """Return tools open to pointers, and our own behind them.
 
-
-def listed(tool: OwnTool) -> Tool:
-    """Return one of our own tools as it is listed. The middleware answers its calls."""
-    return Tool(
-        name=tool.name,
-        description=tool.description,
-        parameters=dict(tool.parameters),
-        annotations=mt.ToolAnnotations(read_only_hint=True, open_world_hint=False),
-    )
+    Args:
+        given: Those of the server. One with the name of ours is left out, as calls of it are
+            answered by ours; the log tells so once.
+        mirror: Opens schemas.
+        own: Ours, by name.
+        warned: The names that the log was told of.
+    """
+    for name in {tool.name for tool in given}.intersection(own) - warned:
+        warned.add(name)
+        logging.getLogger("coatcheck.adapters").warning(
+            "the server has a tool %s of its own, which is not listed: ours is. Call it another"
+            " name, or mount what has it under a namespace.",
+            name,
+        )
+    return [
+        *(_opened(tool, mirror) for tool in given if tool.name not in own),
+        *map(_listed, own.values()),
+    ]
 
 
 async def read_resource(caller: Caller, uri: str) -> ResourceResult | None:
@@ -158,4 +164,24 @@ def _link(envelope: Envelope) -> mt.ResourceLink:
         size=envelope.size_bytes,
         # What a model needs stands in the envelope, and would be paid for twice.
         annotations=mt.Annotations(audience=["user"]),
+    )
+
+
+def _opened(tool: Tool, mirror: Mirror) -> Tool:
+    """Return a tool as it is listed. The one that runs is another."""
+    changes: dict[str, Any] = {"parameters": mirror.schema(tool.parameters)}
+    if tool.output_schema is not None and tool.name not in mirror.limits.never:
+        # An envelope is not what the tool says that it returns, and clients check that.
+        meta = {**(tool.meta or {}), META_OUTPUT: tool.output_schema}
+        changes |= {"output_schema": None, "meta": meta}
+    return tool.model_copy(update=changes)
+
+
+def _listed(tool: OwnTool) -> Tool:
+    """Return one of our own tools as it is listed. The middleware answers its calls."""
+    return Tool(
+        name=tool.name,
+        description=tool.description,
+        parameters=dict(tool.parameters),
+        annotations=mt.ToolAnnotations(read_only_hint=True, open_world_hint=False),
     )

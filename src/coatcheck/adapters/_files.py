@@ -67,7 +67,26 @@ async def files_in(
     return found
 
 
-async def read(bank: Bank, path: str, offset: int, limit: int, limit_chars: int) -> Window:
+def check_begins(offset: int, total: int, argument: str) -> None:
+    """Check that a window begins within a file; of an empty one any is the empty one.
+
+    Args:
+        offset: Its first line, from 0.
+        total: How many the file has.
+        argument: What the model asked with.
+
+    Raises:
+        InvalidArgumentError: The file ends before.
+    """
+    if offset >= total > 0:
+        raise InvalidArgumentError(
+            f"There is no line {offset + 1} in a file of {total:,}.", f"Give a smaller {argument}."
+        )
+
+
+async def read(
+    bank: Bank, path: str, offset: int, limit: int, limit_chars: int, *, argument: str = "offset"
+) -> Window:
     """Return lines of a file, or rows of a frame or array, each as a line of JSON.
 
     Args:
@@ -76,6 +95,7 @@ async def read(bank: Bank, path: str, offset: int, limit: int, limit_chars: int)
         offset: The first line, from 0.
         limit: The most lines, 1 or more.
         limit_chars: The most characters.
+        argument: What the model asked with.
 
     Raises:
         InvalidArgumentError: The file ends before `offset`.
@@ -89,10 +109,7 @@ async def read(bank: Bank, path: str, offset: int, limit: int, limit_chars: int)
         page = await bank.read(name, offset, limit, unit="rows")
         rows = _listed(loads(str(page.content).encode("utf-8", "surrogatepass")))
         text = "".join(f"{dumps(row).decode('utf-8', 'surrogatepass')}\n" for row in rows)
-    if offset >= page.total > 0:
-        raise InvalidArgumentError(
-            f"There is no line {offset + 1} in a file of {page.total:,}.", "Give a smaller offset."
-        )
+    check_begins(offset, page.total, argument)
     if len(text) > limit_chars:
         head = text[: text.rfind("\n", 0, limit_chars) + 1] or text[:limit_chars]
     else:

@@ -7,7 +7,7 @@ from google.genai import types
 
 from ..mirror import Mirror
 from ..records import Envelope
-from ._mcp_results import Shown, is_mcp_result, shown_content
+from ._mcp_results import Shown, as_block, is_mcp_result, shown_content
 
 _Container: TypeAlias = dict[str, Any] | list[Any] | tuple[Any, ...]
 
@@ -58,7 +58,9 @@ def _unwrapped(result: object) -> object:
 
 
 def _is_error(result: object) -> bool:
-    return isinstance(result, dict) and bool(cast("dict[str, object]", result).get("error"))
+    error = cast("dict[str, object]", result).get("error") if isinstance(result, dict) else None
+    # Not whatever else: an array of errors is neither true nor false.
+    return isinstance(error, str | bool | int | dict | list) and bool(cast("object", error))
 
 
 def _named(result: object) -> dict[str, Any]:
@@ -70,10 +72,7 @@ def _of_mcp(told: Shown, result: dict[str, Any]) -> dict[str, Any]:
     """Return a result of MCP as it is shown; one that is a single value as that alone."""
     if len(told.content) == 1 and not isinstance(told.content[0], dict):
         return _named(told.content[0])
-    content: list[object] = [
-        block if isinstance(block, dict) else {"type": "text", "text": str(block)}
-        for block in told.content
-    ]
+    content = [as_block(block) for block in told.content]
     rest = {key: value for key, value in result.items() if key != "structuredContent"}
     kept = {} if told.structured is None else {"structuredContent": told.structured}
     return {**rest, "content": content, **kept}

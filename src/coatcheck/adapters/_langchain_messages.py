@@ -15,12 +15,13 @@ from langchain_core.messages import (
 from langgraph.types import Command
 
 from ..bank import work_on
-from ..content import encoded_size, loads
+from ..content import dumps, encoded_size, loads
+from ..errors import UnencodableValueError
 from ..mirror import Mirror
 from ..records import Envelope
 from ._history import History, PastResult
-from ._mcp_results import shown_content
-from ._sessions import SYSTEM_TEXT, Session
+from ._mcp_results import as_block, is_only_text, shown_content, unwritten
+from ._sessions import SYSTEM_TEXT, Session, system_text
 
 _SEVERAL = object()
 
@@ -30,9 +31,9 @@ def told(system: SystemMessage | None) -> SystemMessage:
     content = "" if system is None else system.content
     if system is None or not content:
         return SystemMessage(SYSTEM_TEXT)
-    if isinstance(content, str):
-        return system.model_copy(update={"content": f"{content}\n\n{SYSTEM_TEXT}"})
-    return system.model_copy(update={"content": [*content, _block(SYSTEM_TEXT)]})
+    is_text = isinstance(content, str)
+    wider = system_text(content) if is_text else [*content, as_block(SYSTEM_TEXT)]
+    return system.model_copy(update={"content": wider})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,8 @@ class Call:
     """The arguments as the model gave them."""
     resolved: Mapping[str, object]
     """The arguments that the tool was called with."""
+    made: Sequence[object] = ()
+    """What its function returned last, if it was run."""
 
 
 async def shown_result(call: Call, result: object) -> object:
@@ -74,16 +77,27 @@ async def _shown_message(call: Call, message: ToolMessage) -> ToolMessage:
     if is_error and isinstance(content, str) and call.resolved is not call.given:
         # LangChain quotes the arguments, in which the pointers stand.
         content = content.replace(str(call.resolved), str(call.given))
-    value = await work_on(len(content), _whole, content, mirror.limits.inline_limit(call.tool))
+    limit_bytes = mirror.limits.inline_limit(call.tool)
+    is_made = bool(call.made) and not is_error
+    if is_made and await work_on(len(content), _is_text_of, content, call.made[-1]):
+        value = call.made[-1]
+    else:
+        is_made = False
+        value = await work_on(len(content), _whole, content, limit_bytes)
     how: dict[str, Any] = {"call_id": message.tool_call_id, "given": (call.given,)}
     if value is not _SEVERAL:
         shown = await mirror.offload(value, call.tool, is_error=is_error, **how)
         if shown is not value and isinstance(shown, Envelope | str):
             content = str(shown)
+        elif is_made:
+            if shown is not value:
+                content = _written(shown)  # what a generator yielded
+            elif is_only_text(value, content, limit_bytes):
+                content = str(await mirror.offload(content, call.tool, **how))
     else:
-        result = {"content": [_block(each) for each in content], "isError": is_error}
+        result = {"content": [as_block(each) for each in content], "isError": is_error}
         told = await shown_content(mirror, call.tool, result, **how)
-        content = content if told is None else [_block(each) for each in told.content]
+        content = content if told is None else [as_block(each) for each in told.content]
     return (
         message if content is message.content else message.model_copy(update={"content": content})
     )
@@ -124,6 +138,26 @@ async def shown_history(
     return shown
 
 
+def _written(value: object) -> str:
+    try:
+        return dumps(value).decode("utf-8", "surrogatepass")
+    except UnencodableValueError:
+        return str(value)
+
+
+def _is_text_of(content: object, value: object) -> bool:
+    """Return whether a content is what LangChain makes of a value, which may be lost in it.
+
+    What another middleware changed is not.
+    """
+    if isinstance(value, str) or not isinstance(content, str):
+        return False
+    try:
+        return content == json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return content == str(value)
+
+
 def _whole(content: str | Sequence[object], limit_bytes: int | None = None) -> object:
     """Return what a content is as one value, `_SEVERAL` where it is none, as with an image.
 
@@ -132,10 +166,10 @@ def _whole(content: str | Sequence[object], limit_bytes: int | None = None) -> o
     """
     if isinstance(content, str):
         is_short = limit_bytes is not None and len(content) * 4 < limit_bytes
-        return content if is_short else _value(content)
+        return content if is_short else unwritten(content)
     if all(isinstance(each, str) for each in content):
         return content
-    texts = [str(block["text"]) for block in map(_block, content) if block.get("type") == "text"]
+    texts = [str(block["text"]) for block in map(as_block, content) if block.get("type") == "text"]
     if len(texts) < len(content):
         return _SEVERAL
     if len(texts) == 1:
@@ -152,18 +186,3 @@ def _items(texts: Sequence[str]) -> list[object]:
     except ValueError:
         return [*texts]
     return items if all(isinstance(item, dict | list) for item in items) else [*texts]
-
-
-def _block(part: object) -> dict[str, Any]:
-    """Return a part of a content as the block that it is, or is the text of."""
-    is_text = isinstance(part, str | Envelope)
-    return {"type": "text", "text": str(part)} if is_text else cast("dict[str, Any]", part)
-
-
-def _value(text: str) -> object:
-    """Return the value that LangChain made a text of: one in its form of JSON, to the byte."""
-    try:
-        value: object = json.loads(text) if text.startswith(("[", "{")) else text
-        return value if json.dumps(value, ensure_ascii=False) == text else text
-    except (ValueError, RecursionError):
-        return text

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
-from ..content import loads
 from ..errors import CoatcheckError, InvalidArgumentError, UnknownPointerError, shown
-from ..records import is_id, is_pointer, names_pointer
-from ..tools import Failure, as_failure, is_failure
+from ..tools import Failure, as_failure, check_unnamed, is_failure, without_neighbours
 from ._sessions import Session, Sessions
 
 META_SCOPE = "coatcheck/scope"
@@ -41,13 +39,13 @@ class Caller:
         """Return what one of our own tools replies."""
         if self.is_anonymous:
             try:
-                _check_unnamed(arguments)
+                check_unnamed(arguments)
             except CoatcheckError as error:
                 return str(as_failure(error))
         reply = await self.session.tools[tool].call(arguments)
         if not self.is_anonymous or not is_failure(reply):
             return reply
-        return str(self._told(Failure(**cast("dict[str, str]", loads(reply.encode())))))
+        return without_neighbours(reply, arguments)
 
     def failure(self, error: CoatcheckError | OSError) -> Failure:
         """Return an error as this caller may read it."""
@@ -98,20 +96,3 @@ def caller_of(
     if is_local:
         return Caller(sessions.of())
     return Caller(sessions.of("anonymous"), anonymous_ttl_seconds)
-
-
-def _check_unnamed(arguments: Mapping[str, Any]) -> None:
-    """Refuse names, where callers would share them.
-
-    Raises:
-        UnknownPointerError: The artifact is asked for by a name.
-        InvalidArgumentError: An answer is to have one.
-    """
-    text = arguments.get("artifactId")
-    if isinstance(text, str) and not (is_pointer(text) or names_pointer(text) or is_id(text)):
-        raise UnknownPointerError(text)
-    if arguments.get("saveAs") is not None:
-        raise InvalidArgumentError(
-            "saveAs is not taken here: callers without identity have no names.",
-            "Leave saveAs out; a large answer has a pointer of its own.",
-        )

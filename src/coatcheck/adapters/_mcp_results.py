@@ -1,10 +1,13 @@
 """Results of MCP tools as a model should see them, for adapters that meet MCP's own blocks."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard, cast
 
-from ..content import loads
+from ..content import dumps, encoded_size, loads
+from ..errors import UnencodableValueError
 from ..mirror import Mirror
+from ..records import Envelope
 
 Block = Mapping[str, Any]
 
@@ -22,6 +25,32 @@ class Shown(NamedTuple):
     """Blocks as they were given, and in place of others an `Envelope` or a text."""
     structured: object
     """The structured content as it was given, None where the blocks say it."""
+
+
+def as_block(part: object) -> dict[str, Any]:
+    """Return a part of a content as the block that it is, or is the text of."""
+    is_text = isinstance(part, str | Envelope)
+    return {"type": "text", "text": str(part)} if is_text else cast("dict[str, Any]", part)
+
+
+def unwritten(text: str) -> object:
+    """Return the value that a framework wrote down: one in Python's form of JSON, to the byte."""
+    try:
+        value: object = json.loads(text) if text.startswith(("[", "{")) else text
+        return value if json.dumps(value, ensure_ascii=False) == text else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def is_only_text(value: object, text: str, limit_bytes: int) -> bool:
+    """Return whether a large text is all that can be kept of a value: it has no encoding."""
+    if encoded_size(text) < limit_bytes:
+        return False
+    try:
+        dumps(value)
+    except UnencodableValueError:
+        return True
+    return False
 
 
 def is_mcp_result(value: object) -> TypeGuard[dict[str, Any]]:

@@ -18,9 +18,10 @@ from agents.tool_context import ToolContext
 from pydantic import BaseModel, ValidationError
 
 from ..content import dumps
+from ..errors import UnencodableValueError
 from ..records import Envelope
-from ..tools import Failure, Tool
-from ._mcp_results import shown_content
+from ..tools import Failure, Tool, as_failure
+from ._mcp_results import as_block, shown_content
 from ._sessions import Session
 from ._strict import opened
 
@@ -46,14 +47,18 @@ def mirrored(session: Session, tool: FunctionTool) -> FunctionTool:
     return wider
 
 
-def own(tool: Tool) -> FunctionTool:
+class OwnTool(FunctionTool):
+    """One of ours, as the SDK's."""
+
+
+def own(tool: Tool) -> OwnTool:
     """Return a tool of ours as one of the SDK's."""
 
     async def invoke(_: ToolContext[Any], written: str) -> str:
         return await tool.call(written)
 
     schema = dict(tool.parameters)
-    return FunctionTool(tool.name, tool.description, schema, invoke, strict_json_schema=False)
+    return OwnTool(tool.name, tool.description, schema, invoke, strict_json_schema=False)
 
 
 class _Call:
@@ -80,7 +85,7 @@ class _Call:
         if outputs is not None:
             parts = {"content": outputs}
             shown = await shown_content(mirror, name, parts, call_id=call_id, given=given)
-            return result if shown is None else [_block(each) for each in shown.content]
+            return result if shown is None else [as_block(each) for each in shown.content]
         whole = await mirror.offload(result, name, call_id, given=given)
         return str(whole) if isinstance(whole, Envelope) else whole
 
@@ -117,7 +122,10 @@ class _Call:
             return written
         if isinstance(found, Failure):
             return found
-        return dumps(found).decode("utf-8", "surrogatepass")
+        try:
+            return dumps(found).decode("utf-8", "surrogatepass")
+        except UnencodableValueError as error:  # nested too deep, for one
+            return as_failure(error)
 
 
 def _parsed(written: str) -> dict[str, Any]:
@@ -143,8 +151,3 @@ def _outputs(result: object) -> list[Mapping[str, Any]] | None:
         except ValidationError:
             return None
     return outputs or None
-
-
-def _block(part: object) -> Mapping[str, Any]:
-    is_text = isinstance(part, str | Envelope)
-    return {"type": "text", "text": str(part)} if is_text else cast("Mapping[str, Any]", part)

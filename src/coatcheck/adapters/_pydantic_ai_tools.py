@@ -18,7 +18,6 @@ from ._sessions import Session, Sessions
 _SCHEMA = "coatcheck.schema"
 """In the metadata of a tool: its own schema, before it was widened."""
 
-
 Written = str | dict[str, Any]
 """Arguments as a model wrote them: as JSON text, or parsed by its provider."""
 

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from ..bank import Bank, BlockingBank, bank_of
@@ -18,6 +18,9 @@ SYSTEM_TEXT = "Large results come as pointers: pass one as an argument, or use r
 
 _KEPT = 256
 """Sessions that are kept ready. One that is not is made anew: nothing of it is lost."""
+
+
+_ARRAY = {"type": "object", "properties": {"items": {"type": "array"}}}
 
 
 def system_text(given: object) -> str:
@@ -75,6 +78,7 @@ class Session:
     ) -> None:
         self.bank = bank
         self.mirror = Mirror(bank, limits)
+        self._pointer: object = self.mirror.schema(_ARRAY)["properties"]["items"]["anyOf"][-1]
         self.tools: Mapping[str, Tool] = {tool.name: _unfailing(tool) for tool in tools(bank)}
 
     async def arguments(
@@ -93,13 +97,30 @@ class Session:
                 without pointers.
             schema: The tool's own JSON schema, before it was widened.
         """
-        if not isinstance(arguments, str) and not holds_pointer(arguments):
-            return arguments
+        given = arguments
+        if not isinstance(arguments, str):
+            given = {
+                name: value
+                for name, value in arguments.items()
+                if not self._is_for_mirror(name, schema)
+            }
+            if not holds_pointer(given):
+                return arguments
         try:
-            return await self.mirror.resolve(arguments, schema)
+            found = await self.mirror.resolve(given, schema)
+            return found if isinstance(arguments, str) else {**arguments, **found}
         except Exception as error:  # noqa: BLE001 - a stranger's store raises anything
             self.mirror.note(tool, (), given=(arguments,), is_error=True)
             return failure_of(tool, error)
+
+    def _is_for_mirror(self, name: str, schema: Mapping[str, Any] | None) -> bool:
+        """Return whether a function that is mirrored already takes a pointer here and no JSON.
+
+        It has a parameter there, as of a frame, for which only `mirror` finds the value.
+        """
+        node: object = (schema or {}).get("properties", {}).get(name)
+        open_to: object = cast("Any", node).get("anyOf") if isinstance(node, Mapping) else None
+        return open_to == [{}, self._pointer]
 
 
 class Sessions:
@@ -139,11 +160,11 @@ class Sessions:
 
         Args:
             session: Its id, with all that makes it one of a kind (as application, user, id).
-                Nothing, or nothing but None, is the bank's own scope.
+                Nothing, or nothing but None, is the bank's own scope; an empty text is an id.
         """
-        parts = tuple(part or "" for part in session)
-        if not any(parts):
+        if all(part is None for part in session):
             return self._own
+        parts = tuple(part or "" for part in session)
         with self._lock:
             kept = self._kept.get(parts)
             if kept is None:

@@ -1,20 +1,56 @@
 """Results of Strands tools as a model should see them."""
 
-import json
+import copy
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from pydantic import ValidationError
-from strands.types.tools import ToolResult, ToolResultContent
+from strands.tools.decorator import DecoratedFunctionTool
+from strands.types.tools import AgentTool, ToolResult, ToolResultContent
 
 from ..bank import misfit, work_on
 from ..content import dumps
+from ..errors import UnencodableValueError
 from ..mirror import Mirror
+from ..records import Envelope
 from ..tools import as_failure
-from ._mcp_results import shown_content
+from ._mcp_results import is_only_text, shown_content, unwritten
+
+UNKNOWN = object()
+_MADE = "_coatcheck_made"
 
 
-async def shown_result(mirror: Mirror, tool: str, result: ToolResult, given: object) -> ToolResult:
+def noting(tool: AgentTool) -> AgentTool:
+    """Return a copy of a function's tool that notes what the function returns, for `made_by`.
+
+    Strands makes a text of it before any hook sees it.
+    """
+    if not isinstance(tool, DecoratedFunctionTool):
+        return tool
+    copied: Any = copy.copy(cast("object", tool))
+    wrap: Any = getattr(copied, "_wrap_tool_result", None)
+
+    def wrapped(call_id: str, value: object, *args: object, **named: object) -> object:
+        made: Any = wrap(call_id, value, *args, **named)
+        copied.__dict__[_MADE] = value, made.tool_result["content"]
+        return made
+
+    if wrap is not None:
+        copied.__dict__["_wrap_tool_result"] = wrapped
+    return cast("AgentTool", copied)
+
+
+def made_by(tool: object, result: ToolResult) -> object:
+    """Return what the function of a copy returned, `UNKNOWN` where a result is not made of that."""
+    value, content = getattr(tool, "__dict__", {}).get(_MADE, (UNKNOWN, None))
+    is_text = isinstance(value, str) or _is_result(value)
+    return UNKNOWN if is_text or content != result["content"] else value
+
+
+async def shown_result(
+    mirror: Mirror, tool: str, result: ToolResult, given: object, made: object = UNKNOWN
+) -> ToolResult:
     """Return a tool's result with its texts and values offloaded; the same object where all stay.
 
     Args:
@@ -22,7 +58,15 @@ async def shown_result(mirror: Mirror, tool: str, result: ToolResult, given: obj
         tool: The name of the tool.
         result: Images and documents in it are left alone.
         given: The arguments of the call, of which the journal keeps the pointers.
+        made: What the tool's function returned, where Strands made a text of that.
     """
+    if made is not UNKNOWN:
+        shown = await mirror.offload(made, tool, result["toolUseId"], given=(given,))
+        if shown is not made:
+            return {**result, "content": [{"text": _text(shown)}]}
+        (only,) = result["content"]
+        if not is_only_text(made, only.get("text", ""), mirror.limits.inline_limit(tool)):
+            return result
     content, is_error = result["content"], result["status"] == "error"
     blocks = [_block(each) for each in content]
     parts: dict[str, Any] = {"content": blocks, "isError": is_error}
@@ -59,11 +103,29 @@ def unquoted(result: ToolResult, error: Exception) -> ToolResult:
     return {**result, "content": [{"text": str(failure)}]}
 
 
+def _is_result(value: object) -> bool:
+    return isinstance(value, Mapping) and "status" in value and "content" in value
+
+
+def _text(value: object) -> str:
+    """Return the text of an envelope, or of what a generator yielded."""
+    try:
+        return str(value) if isinstance(value, str | Envelope) else _written(value)
+    except UnencodableValueError:
+        return str(value)
+
+
+def _written(value: object) -> str:
+    return dumps(value).decode("utf-8", "surrogatepass")
+
+
 def _block(part: ToolResultContent) -> Mapping[str, Any]:
     """Return a part of a result as a block of MCP's form; what is no text is a block of its own."""
+    text = part.get("text")
     if "json" in part:
-        return {"type": "text", "text": dumps(part["json"]).decode("utf-8", "surrogatepass")}
-    return {"type": "text", "text": part["text"]} if "text" in part else {"type": "other"}
+        with suppress(UnencodableValueError):  # that stays, and is Strands' own to send
+            text = _written(part["json"])
+    return {"type": "other"} if text is None else {"type": "text", "text": text}
 
 
 async def _whole(mirror: Mirror, tool: str, part: ToolResultContent) -> Mapping[str, Any]:
@@ -73,14 +135,5 @@ async def _whole(mirror: Mirror, tool: str, part: ToolResultContent) -> Mapping[
     text = part.get("text", "")
     if len(text) < mirror.limits.inline_limit(tool) // 4:
         return {}  # no character takes more bytes
-    value = await work_on(len(text), _read, text)
+    value = await work_on(len(text), unwritten, text)
     return {} if value is text else {"structuredContent": {"result": value}}
-
-
-def _read(text: str) -> object:
-    """Return the value of a text in Strands' form of JSON, to the byte; else the text."""
-    try:
-        value: object = json.loads(text) if text.startswith(("[", "{")) else text
-        return value if json.dumps(value, ensure_ascii=False) == text else text
-    except (ValueError, RecursionError):
-        return text

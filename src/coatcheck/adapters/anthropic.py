@@ -5,16 +5,16 @@ from typing import Any
 
 from ..bank import Bank, BlockingBank
 from ..records import Limits
-from ._sessions import SYSTEM_TEXT, Sessions
+from ._sessions import SYSTEM_TEXT, Sessions, check_names, system_text
 
 try:
     from anthropic.lib.tools import BetaToolLike
     from anthropic.types.beta import BetaTextBlockParam
+
+    from ._anthropic_tools import ASYNC, mirrored, name_of, own
 except ImportError as error:
     message = "coatcheck.adapters.anthropic needs an extra: pip install 'coatcheck[anthropic]'"
     raise ImportError(message) from error
-
-from ._anthropic_tools import ASYNC, mirrored, own
 
 
 class CoatcheckTools:
@@ -52,6 +52,7 @@ class CoatcheckTools:
             is_async: Whether they are for `AsyncAnthropic`; None says what the tools are.
         """
         kept, given = self._sessions.of(session), list(tools)
+        check_names(map(name_of, given), kept.tools)
         if is_async is None:
             is_async = any(isinstance(tool, ASYNC) for tool in given)
         ours = [own(tool, is_async=is_async) for tool in kept.tools.values()]
@@ -62,7 +63,7 @@ class CoatcheckTools:
     ) -> str | list[BetaTextBlockParam]:
         """Return a system text, or its blocks, with ours behind it: the same bytes each time."""
         if system is None or isinstance(system, str):
-            return f"{system}\n\n{SYSTEM_TEXT}" if system else SYSTEM_TEXT
+            return system_text(system)
         # Behind what the host lets be cached.
         return [*system, {"type": "text", "text": SYSTEM_TEXT}]
 

@@ -4,20 +4,19 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from ..bank import portal
-from ..errors import CoatcheckError, StoreUnavailableError
 from ..memory import AgentMemory
-from ..tools import as_failure
+from ._sessions import failure_of
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
     from anthropic.types.beta import BetaCacheControlEphemeralParam
+
+    from ._anthropic_memory import MemoryFiles
 except ImportError as error:
     message = (
         "coatcheck.adapters.anthropic_memory needs an extra: pip install 'coatcheck[anthropic]'"
     )
     raise ImportError(message) from error
-
-from ._anthropic_memory import MemoryFiles
 
 _ASKED: Mapping[str, tuple[str, ...]] = {
     "view": ("path", "view_range"),
@@ -92,9 +91,5 @@ async def _answer(files: MemoryFiles, command: object) -> str:
     given = [getattr(command, asked, None) for asked in _ASKED[name]]
     try:
         return str(await getattr(files, name)(*given))
-    except (CoatcheckError, OSError) as error:
-        raise ToolError(str(as_failure(error))) from error
-    except Exception as error:
-        # A stranger's store raises anything, and none of it is a model's business.
-        failure = as_failure(StoreUnavailableError(type(error).__name__))
-        raise ToolError(str(failure)) from error
+    except Exception as error:  # a stranger's store raises anything
+        raise ToolError(str(failure_of("memory", error))) from error

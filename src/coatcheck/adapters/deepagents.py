@@ -24,6 +24,8 @@ PATHS = {
 """The file tools, and which of their arguments is a path: a pointer there names a file."""
 
 _MOST_MATCHES = 1_000
+_MOST_GROWTH_CHARS = 32 * 1024 * 1024
+"""By how much one edit may lengthen a file: a short call could fill any memory."""
 
 
 class BankBackend(protocol.BackendProtocol):
@@ -101,6 +103,12 @@ class BankBackend(protocol.BackendProtocol):
         """Bank the text of a file anew, with some of it replaced."""
 
         def change(text: str) -> tuple[str, int] | str:
+            longer = len(new_string) - len(old_string)
+            if longer > 0 and text.count(old_string) * longer > _MOST_GROWTH_CHARS:
+                return (
+                    f"Error: this would make the file more than {_MOST_GROWTH_CHARS:,} characters"
+                    " longer. Replace fewer places, or give a shorter new_string."
+                )
             return utils.perform_string_replacement(text, old_string, new_string, replace_all)
 
         def fields(done: tuple[str, int] | str) -> dict[str, Any]:

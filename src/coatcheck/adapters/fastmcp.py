@@ -8,7 +8,7 @@ from ..mirror import holds_pointer
 from ..records import Limits
 from ..tools import Failure, as_failure, is_failure
 from ._mcp_resources import DESCRIPTION, TEMPLATE
-from ._sessions import SYSTEM_TEXT, Sessions
+from ._sessions import Sessions, system_text
 
 try:
     import mcp_types as mt
@@ -18,7 +18,7 @@ try:
     from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
     from pydantic import ValidationError
 
-    from ._fastmcp_calls import calling, listed, opened, read_resource, shown_error, shown_result
+    from ._fastmcp_calls import calling, listing, read_resource, shown_error, shown_result
 except ImportError as error:
     message = "coatcheck.adapters.fastmcp needs an extra: pip install 'coatcheck[fastmcp]'"
     raise ImportError(message) from error
@@ -54,6 +54,7 @@ class CoatcheckMiddleware(Middleware):
     ) -> None:
         self._sessions = Sessions(bank, limits)
         self._anonymous_ttl_seconds = anonymous_ttl_seconds
+        self._warned: set[str] = set()
 
     def bank_for(
         self, name: str | None = None, *, kind: Literal["meta", "principal", "session"] = "meta"
@@ -83,9 +84,8 @@ class CoatcheckMiddleware(Middleware):
         self, context: MiddlewareContext[Any], call_next: CallNext[Any, Sequence[Tool]]
     ) -> Sequence[Tool]:
         """List tools open to pointers, and our own behind them."""
-        mirror, own = self._sessions.of().mirror, self._sessions.tools
-        tools = [tool for tool in await call_next(context) if tool.name not in own]
-        return [*(opened(tool, mirror) for tool in tools), *map(listed, own.values())]
+        given, sessions = await call_next(context), self._sessions
+        return listing(given, sessions.of().mirror, sessions.tools, self._warned)
 
     async def on_call_tool(
         self,
@@ -142,5 +142,5 @@ class CoatcheckMiddleware(Middleware):
 def _told(greeting: _Greeting) -> _Greeting:
     if not isinstance(greeting, mt.InitializeResult | mt.DiscoverResult):
         return greeting
-    told = f"{greeting.instructions}\n\n{SYSTEM_TEXT}" if greeting.instructions else SYSTEM_TEXT
+    told = system_text(greeting.instructions)
     return cast("_Greeting", greeting.model_copy(update={"instructions": told}))

@@ -10,7 +10,7 @@ from ..bank import Bank, BlockingBank
 from ..mirror import holds_pointer
 from ..records import OWN_TOOLS, Limits
 from ..tools import Failure
-from ._sessions import SYSTEM_TEXT, Session, Sessions
+from ._sessions import SYSTEM_TEXT, Session, Sessions, check_names
 
 try:
     from google.adk.agents.callback_context import CallbackContext
@@ -76,10 +76,12 @@ class CoatcheckPlugin(BasePlugin):
         llm_request: LlmRequest,
     ) -> None:
         """Tell the model of pointers, and list our own tools behind those of the agent."""
-        config = llm_request.config
+        config, known = llm_request.config, llm_request.tools_dict
+        others = [name for name in known if not isinstance(known[name], OwnTool)]
+        check_names(others, self._sessions.tools)
         if not takes_functions(config):
             return
-        llm_request.append_tools([t for t in self.tools if t.name not in llm_request.tools_dict])
+        llm_request.append_tools([t for t in self.tools if t.name not in known])
         # A live agent has one request for all turns.
         if SYSTEM_TEXT not in str(config.system_instruction):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
             llm_request.append_instructions([SYSTEM_TEXT])

@@ -19,7 +19,7 @@ try:
     from langgraph.types import Command
 
     from ._langchain_messages import Call, shown_history, shown_result, told
-    from ._langchain_tools import Schemas, own_tool
+    from ._langchain_tools import Schemas, made_by, noting, own_tool
 except ImportError as error:
     message = "coatcheck.adapters.langchain needs an extra: pip install 'coatcheck[langchain]'"
     raise ImportError(message) from error
@@ -104,13 +104,10 @@ class CoatcheckMiddleware(AgentMiddleware[Any, Any, Any]):
         return self._sessions.of(None if thread_id is None else str(thread_id))
 
     async def _told(self, request: _Request) -> _Request:
-        messages, own = request.messages, self._sessions.tools
+        messages = request.messages
         if self._history is not None:
             messages = await shown_history(self._history, self._session(get_config()), messages)
-        tools = [
-            tool if isinstance(tool, dict) or tool.name in own else self._schemas.opened(tool)
-            for tool in request.tools
-        ]
+        tools = self._schemas.listed(request.tools, self._sessions.tools)
         system = told(request.system_message)
         return request.override(messages=messages, system_message=system, tools=tools)
 
@@ -119,11 +116,14 @@ class CoatcheckMiddleware(AgentMiddleware[Any, Any, Any]):
         call, tool = request.tool_call, request.tool
         name, verbatim = call["name"], self._verbatim.get(call["name"], ())
         given = {key: value for key, value in call["args"].items() if key not in verbatim}
-        if name in self._sessions.tools or not holds_pointer(given):
+        if name in self._sessions.tools:
             return request
-        session = self._session(_config(request))
+        if tool is not None:
+            request = request.override(tool=noting(tool))
+        if not holds_pointer(given):
+            return request
         schema = None if tool is None else self._schemas.of(tool)
-        found = await session.arguments(name, given, schema)
+        found = await self._session(_config(request)).arguments(name, given, schema)
         if isinstance(found, Failure):
             return ToolMessage(str(found), tool_call_id=call["id"], name=name, status="error")
         return request.override(tool_call={**call, "args": {**call["args"], **found}})
@@ -140,6 +140,7 @@ class CoatcheckMiddleware(AgentMiddleware[Any, Any, Any]):
             tool=call["name"],
             given=call["args"],
             resolved=resolved.tool_call["args"],
+            made=made_by(resolved.tool),
         )
         return cast("_Result", await shown_result(made, result))
 

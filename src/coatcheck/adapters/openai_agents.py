@@ -7,18 +7,18 @@ from typing import Any
 
 from ..bank import Bank, BlockingBank
 from ..records import OWN_TOOLS, Limits
-from ._sessions import SYSTEM_TEXT, Session, Sessions
+from ._sessions import Session, Sessions, check_names, system_text
 
 try:
     from agents import Agent, FunctionTool, Handoff, RunContextWrapper, Tool
     from agents import Session as Conversation
+
+    from ._openai_tools import OwnTool, mirrored, own
 except ImportError as error:
     message = (
         "coatcheck.adapters.openai_agents needs an extra: pip install 'coatcheck[openai_agents]'"
     )
     raise ImportError(message) from error
-
-from ._openai_tools import mirrored, own
 
 
 class CoatcheckAgents:
@@ -99,6 +99,8 @@ class _Mirroring:
         ]
 
     def _tool(self, tool: Tool) -> Tool:
+        if not isinstance(tool, OwnTool):
+            check_names([tool.name], self._session.tools)
         if not isinstance(tool, FunctionTool) or tool.name in OWN_TOOLS:
             return tool
         return mirrored(self._session, tool)
@@ -123,7 +125,7 @@ class _Mirroring:
 def _told(instructions: object) -> object:
     """Return instructions with ours behind them; what is computed is computed anew each time."""
     if not callable(instructions):
-        return f"{instructions}\n\n{SYSTEM_TEXT}" if instructions else SYSTEM_TEXT
+        return system_text(instructions)
 
     async def told(context: RunContextWrapper[Any], agent: Agent[Any]) -> object:
         said: object = instructions(context, agent)

@@ -19,14 +19,13 @@ try:
     from pydantic_ai.toolsets import FunctionToolset
 
     from ._pydantic_ai_results import ToolErrors, reduced, shown_error, shown_result
-    from ._pydantic_ai_tools import check_run, own_tool, resolved, unquoted, widened
+    from ._pydantic_ai_tools import Written, check_run, own_tool, resolved, unquoted, widened
 except ImportError as error:
     message = "coatcheck.adapters.pydantic_ai needs an extra: pip install 'coatcheck[pydantic_ai]'"
     raise ImportError(message) from error
 
 _Context = RunContext[Any]
 _Args = dict[str, Any]
-_Written = str | _Args
 
 
 class CoatcheckCapability(AbstractCapability[Any]):
@@ -99,14 +98,14 @@ class CoatcheckCapability(AbstractCapability[Any]):
         return replace(request_context, messages=sent)
 
     async def before_tool_validate(
-        self, ctx: _Context, *, tool_def: ToolDefinition, args: _Written, **_: object
-    ) -> _Written:
+        self, ctx: _Context, *, tool_def: ToolDefinition, args: Written, **_: object
+    ) -> Written:
         """Put what pointers stand for in their place; the history keeps the pointers."""
         # Unlike `ModelRetry`, `ToolFailed` never ends the run.
         return await resolved(self._session(ctx), tool_def, args, ToolFailed)
 
     async def on_tool_validate_error(
-        self, ctx: _Context, *, call: ToolCallPart, args: _Written, error: Exception, **_: object
+        self, ctx: _Context, *, call: ToolCallPart, args: Written, error: Exception, **_: object
     ) -> _Args:
         """Quote nothing of what a pointer stands for, where that does not fit."""
         raise unquoted(self._session(ctx), error, ToolFailed, call, args)
@@ -127,8 +126,8 @@ class CoatcheckCapability(AbstractCapability[Any]):
             raise await shown_error(self._session(ctx), call, error) from error.__cause__
 
     async def before_output_validate(
-        self, ctx: _Context, *, output_context: OutputContext, output: _Written
-    ) -> _Written:
+        self, ctx: _Context, *, output_context: OutputContext, output: Written
+    ) -> Written:
         """Put what pointers stand for in their place, in a final output."""
         if output_context.tool_def is None or ctx.partial_output:
             return output

@@ -8,7 +8,7 @@ from ..bank import Bank, BlockingBank
 from ..mirror import holds_pointer
 from ..records import OWN_TOOLS, Limits
 from ..tools import Failure, Tool, is_failure
-from ._sessions import SYSTEM_TEXT, Session, Sessions
+from ._sessions import SYSTEM_TEXT, Session, Sessions, check_names, system_text
 
 try:
     from strands.hooks import (
@@ -22,11 +22,11 @@ try:
     from strands.middleware import InvokeModelContext, InvokeModelStage
     from strands.tools import PythonAgentTool
     from strands.types.tools import ToolResult, ToolSpec, ToolUse
+
+    from ._strands_results import made_by, noting, shown_result, unquoted
 except ImportError as error:
     message = "coatcheck.adapters.strands needs an extra: pip install 'coatcheck[strands]'"
     raise ImportError(message) from error
-
-from ._strands_results import shown_result, unquoted
 
 
 class CoatcheckHooks(HookProvider):
@@ -59,19 +59,19 @@ class CoatcheckHooks(HookProvider):
 
     def _join(self, event: AgentInitializedEvent) -> None:
         """Give an agent our tools, and what its model is told."""
-        agent = event.agent
-        for tool in self._sessions.tools.values():
-            if tool.name not in agent.tool_registry.registry:
+        agent, own = event.agent, self._sessions.tools
+        known = agent.tool_registry.registry
+        check_names([name for name in known if not isinstance(known[name], _OwnTool)], own)
+        for tool in own.values():
+            if tool.name not in known:
                 agent.tool_registry.register_tool(self._own(tool))
         agent.add_middleware(InvokeModelStage.Input, self._told)
 
     def _told(self, request: InvokeModelContext) -> InvokeModelContext:
         """Return a request to a model that tells it of pointers; the agent stays as it is."""
         system: Any = request.system_prompt
-        if isinstance(system, list):
-            system = [*system, {"text": SYSTEM_TEXT}]
-        else:
-            system = f"{system}\n\n{SYSTEM_TEXT}" if system else SYSTEM_TEXT
+        is_list = isinstance(system, list)
+        system = [*system, {"text": SYSTEM_TEXT}] if is_list else system_text(system)
         specs = [self._opened(spec) for spec in request.tool_specs]
         return request.replace(system_prompt=system, tool_specs=specs)
 
@@ -83,7 +83,10 @@ class CoatcheckHooks(HookProvider):
 
     async def _resolve(self, event: BeforeToolCallEvent[Any]) -> None:
         call, tool = event.tool_use, event.selected_tool
-        if tool is None or call["name"] in OWN_TOOLS or not holds_pointer(call["input"]):
+        if tool is None or call["name"] in OWN_TOOLS:
+            return
+        event.selected_tool = noting(tool)
+        if not holds_pointer(call["input"]):
             return
         schema = _schema(tool.tool_spec)
         found = await self._of(event.agent).arguments(call["name"], call["input"], schema)
@@ -100,21 +103,22 @@ class CoatcheckHooks(HookProvider):
         result, given = event.result, _given(event)
         if event.exception is not None and given is not event.tool_use["input"]:
             result = unquoted(result, event.exception)
-        event.result = await shown_result(session.mirror, name, result, given)
+        made = made_by(event.selected_tool, result)
+        event.result = await shown_result(session.mirror, name, result, given, made)
 
     def _of(self, agent: object) -> Session:
         # An agent without a manager has an id too, which is new each time.
         manager: object = getattr(agent, "_session_manager", None)
         return self._sessions.of(cast("str | None", getattr(manager, "session_id", None)))
 
-    def _own(self, tool: Tool) -> PythonAgentTool:
+    def _own(self, tool: Tool) -> "_OwnTool":
         schema = {"json": dict(tool.parameters)}
         spec: ToolSpec = {
             "name": tool.name,
             "description": tool.description,
             "inputSchema": schema,
         }
-        return PythonAgentTool(tool.name, spec, cast("Any", partial(self._answer, tool.name)))
+        return _OwnTool(tool.name, spec, cast("Any", partial(self._answer, tool.name)))
 
     async def _answer(self, tool: str, call: ToolUse, **state: object) -> ToolResult:
         reply = await self._of(state["agent"]).tools[tool].call(call["input"])
@@ -123,6 +127,10 @@ class CoatcheckHooks(HookProvider):
             "status": "error" if is_failure(reply) else "success",
             "content": [{"text": reply}],
         }
+
+
+class _OwnTool(PythonAgentTool):
+    """One of ours."""
 
 
 def _schema(spec: ToolSpec) -> Mapping[str, Any]:

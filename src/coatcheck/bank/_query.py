@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from ..content import (
@@ -149,12 +148,10 @@ class Queries:
 
         async def run(record: Record) -> Result:
             value = await self._value(record, asked, language)
-            result = await in_daemon_thread(lambda: _result_of(ask, names, value, language))
             rows = record.index.rows
             is_text = rows is not None and rows.format in {"csv", "tsv"}
-            if result.value[0] in _NOTHING and is_text and _AMONG_NUMBERS.search(expression):
-                return replace(result, hint=result.hint or _TEXT_HINT)
-            return result
+            hint = _TEXT_HINT if is_text and _AMONG_NUMBERS.search(expression) else None
+            return await in_daemon_thread(lambda: _result_of(ask, names, value, language, hint))
 
         return await self._reader.found(asked.record.artifact.id, run)
 
@@ -200,15 +197,18 @@ def _counted(value: object) -> tuple[object, int]:
     return value, len(cast("list[object]", value)) if isinstance(value, list) else 1
 
 
-def _result_of(ask: _Ask, names: tuple[str, ...], value: object, language: str) -> Result:
+def _result_of(
+    ask: _Ask, names: tuple[str, ...], value: object, language: str, hint: str | None
+) -> Result:
+    """Return what a path finds; `hint` is said where that is nothing, and no name is misspelt."""
     budget = Budget()
     found, count = ask(value, budget)
     try:
         written = PieceWriter(MOST_PATH_BYTES, budget.check).written(found)
     except TooLargeError:
         reason = f"its result is larger than {MOST_PATH_BYTES // 2**20:,} MiB"
-        hint = "Filter first, or take fewer fields."
-        raise InvalidQueryError(language, reason, hint) from None
+        remedy = "Filter first, or take fewer fields."
+        raise InvalidQueryError(language, reason, remedy) from None
     return Result(
         payload=written.payload,
         count=count,
@@ -216,7 +216,7 @@ def _result_of(ask: _Ask, names: tuple[str, ...], value: object, language: str) 
         value=(written.value,),
         keeps=kept_of_path(value, found),
         # Only where it may help: the keys of a whole artifact are looked through for it.
-        hint=misspelt(names, value) if found in _NOTHING else None,
+        hint=(misspelt(names, value) or hint) if found in _NOTHING else None,
     )
 
 

@@ -118,8 +118,8 @@ class UnknownPointerError(PointerError, LookupError):
             self.hint += f" Nearest here: {', '.join(nearest)}."
         elif passing:
             self.hint += (
-                " Nothing is banked in this scope. A store in memory, as this one, ends with its"
-                " process; one such as file:DIR stays."
+                " Nothing is banked in this scope; this store is in memory, and ends with its"
+                " process. One such as file:DIR stays."
             )
 
 

@@ -143,6 +143,19 @@ class AdapterSuite(ResultCases):
         assert seen.requests[0].count(_WIDENED) == 1
         assert _WIDENED not in without.requests[0]
 
+    async def test_tool_with_the_name_of_ours_is_refused(self, bank: Bank) -> None:
+        def retrieve_context(query: str) -> str:
+            """Search.
+
+            Args:
+                query: What for.
+            """
+            return query
+
+        named = "(?s)retrieve_context.*name|name.*retrieve_context"
+        with pytest.raises(Exception, match=named):
+            await self.run(bank, [retrieve_context], ["done"])
+
 
 def _read(artifact: str, call: str) -> ModelCall:
     return ModelCall(name="retrieve_context", arguments={"artifactId": artifact}, id=call)

@@ -2,7 +2,9 @@
 
 from ._artifacts import artifact_tools
 from ._failure import Failure, as_failure, is_failure
+from ._function import as_function
 from ._memory import memory_tools
+from ._nameless import check_unnamed, without_neighbours
 from ._plans import plan_tools
 from ._poll import poll_tools
 from ._retrieve import retrieval_tools
@@ -13,9 +15,12 @@ __all__ = [
     "Tool",
     "artifact_tools",
     "as_failure",
+    "as_function",
+    "check_unnamed",
     "is_failure",
     "memory_tools",
     "plan_tools",
     "poll_tools",
     "retrieval_tools",
+    "without_neighbours",
 ]

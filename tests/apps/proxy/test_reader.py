@@ -177,6 +177,20 @@ async def test_without_identity_no_failure_tells_of_another_pointer(
     assert said(known)["message"] == said(anonymous)["message"]
 
 
+async def test_without_identity_a_table_that_is_not_there_has_no_neighbours(bank: Bank) -> None:
+    own, other = await bank.put([{"id": 1}]), await bank.put([{"id": 2}])
+    asking = {"artifactId": own.pointer, "query": "SELECT * FROM nosuch"}
+
+    known = said(await ask(bank, asking))
+    anonymous = said(await ask(bank, asking, is_anonymous=True))
+
+    assert other.pointer in known["hint"]
+    assert other.id not in str(anonymous)
+    assert anonymous["message"] == known["message"]
+    assert known["hint"].startswith(anonymous["hint"])
+    assert anonymous["hint"]
+
+
 async def test_without_identity_other_failures_stay_as_they_are(bank: Bank) -> None:
     artifact = await bank.put("alpha")
     asking = {"artifactId": artifact.pointer, "offset": -1}

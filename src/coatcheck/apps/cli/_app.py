@@ -19,7 +19,6 @@ from ...errors import (
     NothingSelectedError,
     StoreError,
     UnknownPointerError,
-    shown,
 )
 from ...records import is_pointer
 from ...tools import Failure, as_failure
@@ -57,7 +56,7 @@ class NoStoreError(CoatcheckError):
     code = "not-found"
 
     def __init__(self, address: str) -> None:
-        super().__init__(f"There is no store at {shown(without_secrets(address))}.")
+        super().__init__(f"There is no store at {without_secrets(address)!r}.")
         self.hint = "Nothing is banked there. `coatcheck put` begins one; --store names another."
 
 

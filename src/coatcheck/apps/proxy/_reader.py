@@ -2,14 +2,11 @@
 
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import cast
 
 from ...bank import Bank
-from ...content import loads
-from ...errors import CoatcheckError, InvalidArgumentError, UnknownPointerError
-from ...records import is_id, is_pointer, names_pointer
-from ...tools import Tool, as_failure, is_failure
+from ...errors import CoatcheckError, InvalidArgumentError
+from ...tools import Tool, as_failure, check_unnamed, is_failure, without_neighbours
 
 READER = "retrieve_context"
 
@@ -74,33 +71,7 @@ async def answer(
     reply = await tool.call(asked)
     if not is_failure(reply):
         return _result(reply, is_error=False)
-    return _result(without_neighbours(reply) if is_anonymous else reply, is_error=True)
-
-
-def check_unnamed(asked: Mapping[str, object]) -> None:
-    """Refuse names, where callers would share them.
-
-    Raises:
-        UnknownPointerError: The artifact is asked for by a name.
-        InvalidArgumentError: An answer is to have one.
-    """
-    text = asked.get("artifactId")
-    if isinstance(text, str) and not (is_pointer(text) or names_pointer(text) or is_id(text)):
-        raise UnknownPointerError(text)
-    if asked.get("saveAs") is not None:
-        raise InvalidArgumentError(
-            "saveAs is not taken here: callers without identity have no names.",
-            "Leave saveAs out; a large answer has a pointer of its own.",
-        )
-
-
-def without_neighbours(reply: str) -> str:
-    """Return a failure that tells of no pointer but the one that was asked for."""
-    failure = cast("dict[str, str]", loads(reply.encode()))
-    if failure["error"] != UnknownPointerError.code:
-        return reply
-    alone = as_failure(UnknownPointerError(""))
-    return str(replace(alone, message=failure["message"]))
+    return _result(without_neighbours(reply, asked) if is_anonymous else reply, is_error=True)
 
 
 async def _image(bank: Bank, asked: Mapping[str, object]) -> dict[str, object] | None:

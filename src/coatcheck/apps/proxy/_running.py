@@ -30,6 +30,7 @@ class Running:
         self._task.add_done_callback(self._finish)
         self._questions: dict[str, tuple[Json, asyncio.Future[Json]]] = {}
         self._asked = 0
+        self._shown: tuple[str, ...] = ()
         self._woken: asyncio.Future[None] | None = None
 
     async def next(self) -> Reply | dict[str, Json]:
@@ -48,6 +49,7 @@ class Running:
                 raise
         if self._task.done():
             return self._task.result()
+        self._shown = (*self._questions,)
         return {key: question for key, (question, _) in self._questions.items()}
 
     async def ask(self, method: str, params: Json) -> Json:
@@ -69,17 +71,20 @@ class Running:
             self._questions.pop(key, None)
 
     def take_answers(self, given: object) -> None:
-        """Hand the client's answers on; a question without one is refused."""
+        """Hand the client's answers on; a question that it was shown and did not answer is refused.
+
+        What the server has asked since then stays for the next result.
+        """
         answers = cast("Json", given) if isinstance(given, dict) else {}
-        for key, (_, waiting) in self._questions.items():
+        for key in self._shown:
+            _, waiting = self._questions.pop(key, (None, None))
             answer = answers.get(key)
-            if waiting.done():
+            if waiting is None or waiting.done():
                 continue
             if isinstance(answer, dict):
                 waiting.set_result(cast("Json", answer))
             else:
                 waiting.set_exception(RpcError(INVALID_PARAMS, "The client gave no answer."))
-        self._questions = {}
 
     def cancel(self) -> None:
         """End the call, at the server too."""

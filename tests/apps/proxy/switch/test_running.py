@@ -54,6 +54,24 @@ async def test_answer_reaches_the_call_that_asked() -> None:
     assert result["inputRequests"]["q1"]["params"] == {"message": "Who?"}
 
 
+async def test_question_asked_while_the_client_answers_another_waits_for_its_turn() -> None:
+    told: list[object] = []
+    running = asking(told)
+    await asked(running)
+
+    later = asyncio.create_task(running.ask("elicitation/create", {"message": "Where?"}))
+    await asyncio.sleep(0)
+    running.take_answers({"q1": {"action": "accept"}})
+    assert await asked(running) == {
+        "q2": {"method": "elicitation/create", "params": {"message": "Where?"}}
+    }
+    running.take_answers({"q2": {"action": "decline"}})
+
+    assert await later == {"action": "decline"}
+    assert isinstance(await running.next(), Reply)
+    assert told == [{"action": "accept"}]
+
+
 @pytest.mark.parametrize("given", [None, {}, {"q1": "text"}, {"q2": {}}, [1]])
 async def test_question_without_an_answer_is_refused_at_the_server(given: object) -> None:
     told: list[object] = []
