@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import CoatcheckError, InvalidArgumentError, UnknownPointerError, shown
-from ..tools import Failure, as_failure, check_unnamed, is_failure, without_neighbours
+from ..errors import CoatcheckError, UnknownPointerError
+from ..tools import (
+    Failure,
+    as_failure,
+    check_unnamed,
+    is_failure,
+    stated_scope,
+    without_neighbours,
+)
 from ._sessions import Session, Sessions
-
-META_SCOPE = "coatcheck/scope"
-"""Key in the `_meta` of a request, by which a client says whose artifacts it is about."""
-
-_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +83,11 @@ def caller_of(
     Raises:
         InvalidArgumentError: The scope in `meta` is no text of 1 to 200 characters.
     """
-    said = None if meta is None else meta.get(META_SCOPE)
     if principal is not None:
         return Caller(sessions.of("principal", principal))
-    if said is not None:
-        if not isinstance(said, str) or not 0 < len(said) <= _LONGEST:
-            raise InvalidArgumentError(
-                f"{META_SCOPE} is a text of 1 to {_LONGEST} characters, got {shown(said)}.",
-                "Give the name of a run, session or user, or leave it out.",
-            )
-        return Caller(sessions.of("meta", said))
+    stated = stated_scope(meta)
+    if stated is not None:
+        return Caller(sessions.of("meta", stated))
     if session_id is not None:
         return Caller(sessions.of("session", session_id))
     if is_local:

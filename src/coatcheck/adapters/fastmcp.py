@@ -6,8 +6,7 @@ from typing import Any, Literal, TypeVar, cast
 from ..bank import Bank, BlockingBank, misfit
 from ..mirror import holds_pointer
 from ..records import Limits
-from ..tools import Failure, as_failure, is_failure
-from ._mcp_resources import DESCRIPTION, TEMPLATE
+from ..tools import ADDRESS_DESCRIPTION, ADDRESS_TEMPLATE, Failure, as_failure, is_failure
 from ._sessions import Sessions, system_text
 
 try:
@@ -124,7 +123,10 @@ class CoatcheckMiddleware(Middleware):
     ) -> Sequence[ResourceTemplate]:
         """List how artifacts are read, behind the templates of the server."""
         own = ResourceTemplate(
-            uri_template=TEMPLATE, name="artifact", description=DESCRIPTION, parameters={}
+            uri_template=ADDRESS_TEMPLATE,
+            name="artifact",
+            description=ADDRESS_DESCRIPTION,
+            parameters={},
         )
         return [*await call_next(context), own]
 

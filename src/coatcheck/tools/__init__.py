@@ -8,9 +8,19 @@ from ._nameless import check_unnamed, without_neighbours
 from ._plans import plan_tools
 from ._poll import poll_tools
 from ._retrieve import retrieval_tools
+from ._served import (
+    ADDRESS_DESCRIPTION,
+    ADDRESS_TEMPLATE,
+    META_SCOPE,
+    read_address,
+    stated_scope,
+)
 from ._tool import Tool
 
 __all__ = [
+    "ADDRESS_DESCRIPTION",
+    "ADDRESS_TEMPLATE",
+    "META_SCOPE",
     "Failure",
     "Tool",
     "artifact_tools",
@@ -21,6 +31,8 @@ __all__ = [
     "memory_tools",
     "plan_tools",
     "poll_tools",
+    "read_address",
     "retrieval_tools",
+    "stated_scope",
     "without_neighbours",
 ]

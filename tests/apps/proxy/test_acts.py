@@ -12,12 +12,13 @@ from rs_bpe.bpe import openai  # pyright: ignore[reportUnknownVariableType]
 from coatcheck import Bank, Limits, UnknownPointerError
 from coatcheck.apps.proxy._acts import Acts
 from coatcheck.apps.proxy._results import META_ARTIFACTS
-from coatcheck.apps.proxy._scope import META_SCOPE, Scope
+from coatcheck.apps.proxy._scope import Scope
 from coatcheck.apps.proxy._settings import Settings
 from coatcheck.bank import Journal, read_journal
 from coatcheck.errors import InvalidArgumentError, StoreUnavailableError
 from coatcheck.stores import MemoryStore
 from coatcheck.testing import ManualClock
+from coatcheck.tools import META_SCOPE
 
 UNKNOWN = "art:00000000-0000-4000-8000-000000000005"
 ROWS = [{"id": number, "name": f"name {number}"} for number in range(5_000)]

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from coatcheck.apps.proxy._scope import META_SCOPE, Scope, local_scope, scope_of
+from coatcheck.apps.proxy._scope import Scope, local_scope, scope_of
 from coatcheck.errors import InvalidArgumentError
+from coatcheck.tools import META_SCOPE
 
 
 def scope(**known: Any) -> Scope:

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from ...errors import InvalidArgumentError, shown
-
-META_SCOPE = "coatcheck/scope"
-"""Key in the `_meta` of a request, by which a client says whose artifacts it is about."""
-
-_LONGEST = 200
+from ...tools import stated_scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +64,9 @@ def scope_of(
     over_http = transport != "stdio"
     if principal is not None:
         return Scope(f"principal:{principal}")
-    said = None if meta is None else meta.get(META_SCOPE)
-    if said is not None:
-        if not isinstance(said, str) or not 0 < len(said) <= _LONGEST:
-            raise InvalidArgumentError(
-                f"{META_SCOPE} is a text of 1 to {_LONGEST} characters, got {shown(said)}.",
-                "Give the name of a run, session or user, or leave it out.",
-            )
-        return Scope(f"meta:{said}" if over_http else said)
+    stated = stated_scope(meta)
+    if stated is not None:
+        return Scope(f"meta:{stated}" if over_http else stated)
     if session_id is not None and over_http:
         return Scope(f"session:{session_id}")
     if not over_http:

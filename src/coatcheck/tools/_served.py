@@ -1,17 +1,23 @@
-"""Artifacts as MCP resources, for adapters that serve: ``art://{id}``, whole or in windows."""
+"""What a server of artifacts over MCP is asked: the address ``art://{id}``, and whose they are."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from ..bank import Bank
 from ..content import visible
 from ..errors import InvalidArgumentError, UnknownPointerError, shown
-from ..records import is_id
+from ..records import Page, is_id
 
-TEMPLATE = "art://{id}{?offset,limit}"
-DESCRIPTION = "What a pointer stands for: offset and limit count characters, of binary bytes."
+ADDRESS_TEMPLATE = "art://{id}{?offset,limit}"
+ADDRESS_DESCRIPTION = (
+    "What a pointer stands for: offset and limit count characters, of binary bytes."
+)
+META_SCOPE = "coatcheck/scope"
+"""Key in the `_meta` of a request, by which a client says whose artifacts it is about."""
 
 _WHOLE_BYTES = 32 * 1024 * 1024
+_LONGEST_SCOPE = 200
 
 
 class Contents(NamedTuple):
@@ -19,9 +25,11 @@ class Contents(NamedTuple):
 
     content: str | bytes
     content_type: str
+    page: Page | None
+    """The window that was asked for; None of what was read whole."""
 
 
-async def read_artifact(bank: Bank, uri: str) -> Contents | None:
+async def read_address(bank: Bank, uri: str) -> Contents | None:
     """Return what lies at an address, None of one that is no artifact's.
 
     Raises:
@@ -43,6 +51,8 @@ async def read_artifact(bank: Bank, uri: str) -> Contents | None:
         await bank.payload(parts.netloc)  # which raises, and tells unknown from expired
         raise UnknownPointerError(uri)
     is_text = artifact.length_chars is not None
+    page = None
+    content: str | bytes
     if window:
         unit = "chars" if is_text else "bytes"
         page = await bank.read(
@@ -58,9 +68,8 @@ async def read_artifact(bank: Bank, uri: str) -> Contents | None:
     else:
         payload = await bank.payload(artifact.pointer)
         content = payload.decode("utf-8", "surrogatepass") if is_text else payload
-    return Contents(
-        visible(content) if isinstance(content, str) else content, artifact.content_type
-    )
+    shown_content = visible(content) if isinstance(content, str) else content
+    return Contents(shown_content, artifact.content_type, page)
 
 
 def _window(query: str) -> dict[str, int]:
@@ -74,3 +83,20 @@ def _window(query: str) -> dict[str, int]:
             )
         window[name] = int(value[:20])
     return window
+
+
+def stated_scope(meta: Mapping[str, object] | None) -> str | None:
+    """Return the scope that the `_meta` of a request states, None of one that states none.
+
+    Raises:
+        InvalidArgumentError: It is no text of 1 to 200 characters.
+    """
+    said = None if meta is None else meta.get(META_SCOPE)
+    if said is None:
+        return None
+    if not isinstance(said, str) or not 0 < len(said) <= _LONGEST_SCOPE:
+        raise InvalidArgumentError(
+            f"{META_SCOPE} is a text of 1 to {_LONGEST_SCOPE} characters, got {shown(said)}.",
+            "Give the name of a run, session or user, or leave it out.",
+        )
+    return said
