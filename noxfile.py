@@ -22,7 +22,8 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 GROUPS = PROJECT["dependency-groups"]
 MORE = {
     "deepagents": ["langgraph-checkpoint-sqlite>=3"],
-    "langchain": ["langgraph-checkpoint-sqlite>=3"],
+    "google_adk": ["mcp>=1.24", "numpy>=2"],
+    "langchain": ["langgraph-checkpoint-sqlite>=3", "numpy>=2"],
     "pydantic_ai": ["fastmcp>=4"],
 }
 """What the tests of an adapter use beside its framework."""

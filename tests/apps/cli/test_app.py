@@ -140,8 +140,12 @@ def test_interruption_ends_with_130_and_without_a_traceback(store: str) -> None:
 
 
 _TELL_WHEN_READY = """
+import signal
 import sys
 from coatcheck.apps.cli import main
+
+# Ignored from the start where the tests run in the background of a shell.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Telling:
     def read(self):
