@@ -108,16 +108,29 @@ suite: setup ## run the tests alone; PYTEST='-k name' picks
 # Those of a framework that is not in $(FRAMEWORKS) are checked by `make adapters`.
 TYPED := $(filter-out tests/adapters/test_crewai.py,$(wildcard src/coatcheck/adapters/*.py tests/adapters/*.py))
 
+LINTS := lint-text lint-mypy lint-mypy-adapters lint-pyright lint-pyright-adapters
+.PHONY: $(LINTS)
 lint: setup ## run every check that runs no code
+	@$(MAKE) --no-print-directory --jobs=$(JOBS) $(LINTS)
+
+lint-text:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/codespell
 	$(BIN)/deptry .
 	$(BIN)/lint-imports
 	$(BIN)/towncrier build --draft --version next >/dev/null
+
+lint-mypy:
 	$(BIN)/mypy
+
+lint-mypy-adapters:
 	$(BIN)/mypy --cache-dir=.mypy_cache/frameworks --python-executable=$(FRAMEWORKS)/bin/python $(TYPED)
+
+lint-pyright:
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+lint-pyright-adapters:
 	$(BIN)/basedpyright -p tests/adapters --pythonpath $(FRAMEWORKS)/bin/python
 
 format: setup ## put the code into form

@@ -15,6 +15,9 @@ WARNINGS = {
     "llama_index": ["ignore::pydantic.warnings.PydanticDeprecationWarning"],
 }
 
+BESIDE = {"langchain": "deepagents"}
+"""What a page uses beside the framework that it is about, and cannot be had without."""
+
 
 @pytest.mark.parametrize(
     "page",
@@ -23,7 +26,7 @@ WARNINGS = {
             page,
             id=page.stem,
             marks=[
-                pytest.mark.framework(page.stem),
+                pytest.mark.framework(BESIDE.get(page.stem, page.stem)),
                 *map(pytest.mark.filterwarnings, WARNINGS.get(page.stem, ())),
             ],
         )
