@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import pytest
 from pydantic import ValidationError
 
@@ -13,7 +16,7 @@ from coatcheck.runtime import (
     TaskUpdate,
     ToolCallUpdate,
 )
-from coatcheck.runtime._events import Telling
+from coatcheck.runtime._events import TaskEvent, Telling
 
 STEP = Step(id="s", logs=["begun"])
 TASK = Task(id="t", title="T", steps=[STEP])
@@ -83,6 +86,18 @@ def test_of_what_did_not_change_two_events_hold_the_same() -> None:
 
     assert second.task.steps[1] is first.task.steps[1] is not task.steps[1]
     assert second.step is second.task.steps[0] is first.step
+
+
+@pytest.mark.parametrize("end", ["task_completed", "task_failed"])
+def test_of_a_task_that_ended_nothing_is_kept(end: TaskEvent) -> None:
+    task = Task(id="t", steps=[Step(id="s")])
+    telling = Telling()
+    telling.task_update("task_created", task)
+    last = weakref.ref(telling.task_update(end, task).task.steps[0])
+
+    gc.collect()
+
+    assert last() is None
 
 
 def test_an_event_cannot_be_changed() -> None:

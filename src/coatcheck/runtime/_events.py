@@ -17,6 +17,7 @@ TaskEvent = Literal[
     "task_completed",
     "task_failed",
 ]
+_ENDS = frozenset({"task_completed", "task_failed"})
 
 
 class _Told(BaseModel):
@@ -119,7 +120,11 @@ class Telling:
     def task_update(self, event: TaskEvent, task: Task, step: Step | None = None) -> TaskUpdate:
         """Return the event of a task or of one of its steps."""
         steps = [self._now(each) for each in task.steps]
-        self._told.update((each.id, each) for each in steps)
+        if event in _ENDS:  # nothing more is told of them
+            for each in steps:
+                self._told.pop(each.id, None)
+        else:
+            self._told.update((each.id, each) for each in steps)
         return TaskUpdate(
             event=event,
             task=task.model_copy(update={"steps": steps}),
