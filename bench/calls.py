@@ -1,15 +1,9 @@
 """What a mirrored tool costs where nothing is offloaded, and what the import costs."""
 
 import asyncio
-import json
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
-from statistics import median
 
-from measure import CLOCKS, Row, Step, Timer
+from measure import Row, Step, Timer, fresh_imports
 
 from coatcheck import Bank, Mirror, mirror
 from coatcheck.stores import MemoryStore
@@ -22,16 +16,6 @@ IMPORT_MS = 80.0
 HEAVY = ("pydantic", "jmespath", "jsonpath_rfc9535", "platformdirs", "typer", "rich", "anyio")
 """What `import coatcheck` may not load; anyio is only reported."""
 _MUST_NOT = HEAVY[:-1]
-
-_IMPORT = """
-import sys, time
-clock = time.process_time if sys.argv[2] == "cpu" else time.perf_counter
-start = clock()
-__import__(sys.argv[1])
-seconds = clock() - start
-import json
-print(json.dumps([seconds, sorted(sys.modules)]))
-"""
 
 RESULTS: dict[str, object] = {
     "short str": "3 rows were changed",
@@ -110,9 +94,10 @@ def _row(name: str, bare: float, mirrored: float, target_us: float) -> Row:
 
 
 async def importing(rounds: int, timer: Timer) -> list[Row]:
-    ours, gauge, modules = await asyncio.to_thread(_imported, rounds, timer)
-    heavy = [name for name in HEAVY if name in modules]
-    milliseconds = ours * 1000
+    names = ("coatcheck", "asyncio")
+    ours, gauge = await asyncio.to_thread(fresh_imports, names, rounds, timer.clock)
+    heavy = [name for name in HEAVY if name in ours.modules]
+    milliseconds = ours.seconds * 1000
     loaded = not set(heavy).isdisjoint(_MUST_NOT)
     return [
         Row(
@@ -120,37 +105,11 @@ async def importing(rounds: int, timer: Timer) -> list[Row]:
             name="import coatcheck, fresh process",
             measured=milliseconds,
             unit="ms",
-            limit=gauge * 1000,
-            ratio=ours / gauge,
+            limit=gauge.seconds * 1000,
+            ratio=ours.seconds / gauge.seconds,
             target=f"≤ {IMPORT_MS:g} ms, none of {', '.join(_MUST_NOT)}",
             reached=milliseconds <= IMPORT_MS and not loaded,
             note="limit: import asyncio, for the pace of the machine; "
             f"loaded of these and anyio: {', '.join(heavy) or 'none'}",
         )
     ]
-
-
-def _imported(rounds: int, timer: Timer) -> tuple[float, float, list[str]]:
-    """Return the seconds that the import takes and those of asyncio's, and all modules it loads."""
-    clock = "cpu" if timer.clock is CLOCKS["cpu"] else "wall"
-    seconds: dict[str, list[float]] = {"coatcheck": [], "asyncio": []}
-    modules: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="coatcheck-") as compiled:
-        # As an installed package has it: the first, uncounted round compiles.
-        environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        for number in range(rounds + 1):
-            for name, times in seconds.items():
-                run = subprocess.run(
-                    [sys.executable, "-c", _IMPORT, name, clock],
-                    capture_output=True,
-                    text=True,
-                    check=True,
-                    env=environment,
-                )
-                took, loaded = json.loads(run.stdout)
-                if name == "coatcheck":
-                    modules = loaded
-                if number:
-                    times.append(took)
-    return median(seconds["coatcheck"]), median(seconds["asyncio"]), modules

@@ -1,7 +1,12 @@
 """How things are timed: warm, contenders in turn, order rotated, medians, ratios to a limit."""
 
 import gc
+import json
+import os
 import resource
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +24,16 @@ def processor_seconds() -> float:
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
+
+_IMPORT = """
+import sys, time
+clock = time.process_time if sys.argv[2] == "cpu" else time.perf_counter
+start = clock()
+__import__(sys.argv[1])
+seconds = clock() - start
+import json
+print(json.dumps([seconds, sorted(sys.modules)]))
+"""
 
 CLOCKS: dict[str, Clock] = {"wall": time.perf_counter, "cpu": processor_seconds}
 
@@ -123,6 +138,38 @@ class Timer:
         # The first loop of each is there to warm up.
         bare, mirrored = (median(seconds[1:]) / self.calls * 1e6 for seconds in times)
         return bare, mirrored
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What one import takes in a fresh process, and all modules that are loaded then."""
+
+    seconds: float
+    modules: Sequence[str]
+
+
+def fresh_imports(names: Sequence[str], rounds: int, clock: Clock) -> list[Imported]:
+    """Return for each module what its import takes, in turn, the median of fresh processes."""
+    clock_name = "cpu" if clock is CLOCKS["cpu"] else "wall"
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    modules: dict[str, list[str]] = {}
+    with tempfile.TemporaryDirectory(prefix="coatcheck-") as compiled:
+        # As an installed package has it: the first, uncounted round compiles.
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        for number in range(rounds + 1):
+            for name in names:
+                run = subprocess.run(
+                    [sys.executable, "-c", _IMPORT, name, clock_name],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                    env=environment,
+                )
+                took, modules[name] = json.loads(run.stdout)
+                if number:
+                    seconds[name].append(took)
+    return [Imported(median(seconds[name]), modules[name]) for name in names]
 
 
 def percentile(values: Sequence[float], share: float) -> float:

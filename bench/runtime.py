@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import CLOCKS, Clock, Contender, Row, Timer
+from measure import CLOCKS, Clock, Contender, Row, Timer, fresh_imports
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -65,6 +65,18 @@ async def steps(context: RunContext, count: int) -> None:
             async for _event in events:
                 pass
         assert one.completed
+
+
+async def pace(rounds: int, clock: Clock) -> Row:
+    """Return a gauge of the machine, by which times of two machines or days can be compared."""
+    (gauge,) = await asyncio.to_thread(fresh_imports, ["asyncio"], rounds, clock)
+    return Row(
+        part="gauge",
+        name="import asyncio, fresh process",
+        measured=gauge.seconds * 1000,
+        unit="ms",
+        note="the pace of the machine",
+    )
 
 
 async def overhead(timer: Timer, count: int, rounds: int) -> Row:
@@ -153,6 +165,7 @@ async def run(options: argparse.Namespace) -> list[Row]:
     timer = Timer(clock=clock, calls=1, call_rounds=1)
     count, rounds, tasks = (50, 3, 100) if options.quick else (200, 9, 1_000)
     return [
+        await pace(2 * rounds - 1, clock),
         await overhead(timer, count, rounds),
         await timed_plan(clock, tasks),
         await traced_plan(tasks),

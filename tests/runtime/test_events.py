@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import pytest
 from pydantic import ValidationError
 
@@ -13,7 +16,7 @@ from coatcheck.runtime import (
     TaskUpdate,
     ToolCallUpdate,
 )
-from coatcheck.runtime._events import step_result, task_update
+from coatcheck.runtime._events import TaskEvent, Telling
 
 STEP = Step(id="s", logs=["begun"])
 TASK = Task(id="t", title="T", steps=[STEP])
@@ -43,7 +46,8 @@ def test_what_is_no_event_is_refused() -> None:
 def test_an_event_tells_how_things_stood() -> None:
     step = Step(id="s")
     task = Task(id="t", steps=[step])
-    update, result = task_update("step_started", task, step), step_result(step, 1)
+    telling = Telling()
+    update, result = telling.task_update("step_started", task, step), telling.step_result(step, 1)
 
     step.completed = task.completed = True
     step.logs.append("later")
@@ -53,7 +57,47 @@ def test_an_event_tells_how_things_stood() -> None:
     assert (update.task.steps[0].completed, result.step.completed) == (False, False)
     assert update.step.logs == update.task.steps[0].logs == result.step.logs == []
     assert update.node_id == "s"
-    assert task_update("task_created", task).node_id == "t"
+    assert telling.task_update("task_created", task).node_id == "t"
+
+
+def test_what_changed_between_two_events_is_told_anew() -> None:
+    step = Step(id="s")
+    task = Task(id="t", steps=[step, Step(id="other")])
+    telling = Telling()
+    first = telling.task_update("step_started", task, step)
+
+    step.logs.append("later")
+    second = telling.task_update("step_completed", task, step)
+
+    assert first.step is not None
+    assert second.step is not None
+    assert (first.step.logs, second.step.logs) == ([], ["later"])
+    assert (first.task.steps[0].logs, second.task.steps[0].logs) == ([], ["later"])
+
+
+def test_of_what_did_not_change_two_events_hold_the_same() -> None:
+    task = Task(id="t", steps=[Step(id="s"), Step(id="other")])
+    telling = Telling()
+
+    first, second = (
+        telling.task_update(event, task, task.steps[0])
+        for event in ("task_created", "step_started")
+    )
+
+    assert second.task.steps[1] is first.task.steps[1] is not task.steps[1]
+    assert second.step is second.task.steps[0] is first.step
+
+
+@pytest.mark.parametrize("end", ["task_completed", "task_failed"])
+def test_of_a_task_that_ended_nothing_is_kept(end: TaskEvent) -> None:
+    task = Task(id="t", steps=[Step(id="s")])
+    telling = Telling()
+    telling.task_update("task_created", task)
+    last = weakref.ref(telling.task_update(end, task).task.steps[0])
+
+    gc.collect()
+
+    assert last() is None
 
 
 def test_an_event_cannot_be_changed() -> None:

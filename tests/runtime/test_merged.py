@@ -110,3 +110,36 @@ async def test_to_cancel_the_reader_ends_the_work() -> None:
         await task
 
     assert ended.is_set()
+
+
+async def test_work_that_waits_for_nothing_is_followed_event_by_event() -> None:
+    emitted = 0
+
+    async def produce(emit: Emit) -> None:
+        nonlocal emitted
+        for number in range(10):
+            await emit(Chunk(content=f"{number}"))
+            emitted += 1
+
+    before = [emitted async for _ in merged(produce)]
+
+    assert before == list(range(10))
+
+
+async def test_several_that_emit_wait_for_a_slow_reader_and_keep_their_order() -> None:
+    async def tell(emit: Emit, name: str) -> None:
+        for number in range(60):
+            await emit(Chunk(node_id=name, content=f"{number}"))
+
+    async def produce(emit: Emit) -> None:
+        await asyncio.gather(*(tell(emit, name) for name in "abcde"))
+
+    told: dict[str | None, list[str]] = {}
+    async for event in merged(produce):
+        assert isinstance(event, Chunk)
+        told.setdefault(event.node_id, []).append(event.content)
+        if len(told) == 1:
+            for _ in range(400):
+                await asyncio.sleep(0)
+
+    assert told == {name: [f"{number}" for number in range(60)] for name in "abcde"}

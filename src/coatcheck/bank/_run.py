@@ -123,8 +123,12 @@ class Run:
         self._blocks -= 1
         if self.goes_on:
             return
+        shared = self._seat.shared
         with suppress(StoreError):
-            await to_end(self._leave(self._seat.shared))
+            if shared.is_passing:  # nothing waits there, so nothing can be cancelled
+                await self._leave(shared)
+            else:
+                await to_end(self._leave(shared))
 
     @property
     def goes_on(self) -> bool:
@@ -144,8 +148,10 @@ class Run:
 
         A store that fails loses what the run holds, never the answer of a call.
         """
-        with self._quiet():
-            await self._renew(self._seat.shared)
+        shared = self._seat.shared
+        if not self._is_renewed(shared):
+            with self._quiet():
+                await self._renew(shared)
 
     async def show(self, record: Record) -> bool:
         """Hold an artifact that is shown; return whether that began just now."""
@@ -249,15 +255,24 @@ class Run:
         await prolong(shared, short, LEASE_NS)
 
     async def _leave(self, shared: Shared) -> None:
-        own = f"{self.segment}-{self._holder}"
         self._on = None
         for keys in list(self._places.values()):
-            holders = [lease async for lease in leases(shared, keys) if lease[0] == self.segment]
-            if not any(is_live for _, key, is_live in holders if not key.endswith(own)):
-                async for pin in shared.store.keys(keys.pin(self.segment, "")):
+            pins = [pin async for pin in shared.store.keys(keys.pin(self.segment, ""))]
+            if pins and not await self._is_shared(shared, keys):
+                for pin in pins:
                     await shared.store.delete(pin)
             # Last: no pin is left behind that no lease leads to.
             await shared.store.delete(keys.lease(self.segment, self._holder))
+
+    async def _is_shared(self, shared: Shared, keys: ScopeKeys) -> bool:
+        """Return whether another one holds the run too, in this scope."""
+        own = f"{self.segment}-{self._holder}"
+        others = [
+            is_live
+            async for segment, key, is_live in leases(shared, keys)
+            if segment == self.segment and not key.endswith(own)
+        ]
+        return any(others)
 
 
 _RUNNING: ContextVar[tuple[Run, ...]] = ContextVar("coatcheck runs", default=())

@@ -18,6 +18,8 @@ Entries = list[MemoryEntry]
 Listener = Callable[[MemoryEntry], object]
 
 _MS_NS = 1_000_000
+_PLAIN = frozenset({dict, list, int, float, bool, type(None)})
+"""Types that are no stream: to look at any other takes longer than to write a small value."""
 
 
 class Filters(TypedDict, total=False):
@@ -120,6 +122,7 @@ class AgentMemory:
         # Banked first: an entry never holds a pointer to bytes that were not kept.
         held = await self._held(key, value)
         stamp_ns = self._cells.stamp_ns()
+        first_at = at_ms(stamp_ns // _MS_NS) if standing is None else standing.entry.created_at
         entry = MemoryEntry(
             key=key,
             kind=known,
@@ -127,7 +130,7 @@ class AgentMemory:
             source=source,
             title=title,
             description=description,
-            created_at=stated_at or at_ms(stamp_ns // _MS_NS),
+            created_at=stated_at or first_at,
             pointer=None if held.artifact is None else held.artifact.pointer,
             size_bytes=held.size_bytes,
             plan_hash=plan_hash,
@@ -155,7 +158,7 @@ class AgentMemory:
             standing = await self._standing(key)
         if only_if_absent:
             return standing.entry
-        if keeps_time:
+        if keeps_time and entry.created_at != standing.entry.created_at:
             entry = replace(entry, created_at=standing.entry.created_at)
         written = Cell(entry, standing.order_ns).to_bytes(held.written)
         await self._cells.put(key, written, held.artifact)
@@ -319,12 +322,14 @@ class AgentMemory:
             if encoded_size(value) < limit_bytes:
                 return _Held(value, written, len(written))
             return _pointing(await self._banked(key, value), len(written))
-        if Stream.of(value) is None:
-            value = encode(value)
-            if value.form == "json" and value.size_hint < limit_bytes:
-                written = value.whole()
+        if type(value) in _PLAIN or Stream.of(value) is None:
+            encoding = encode(value)
+            if encoding.form == "json" and encoding.size_hint < limit_bytes:
+                # Once more, as that is quicker than the pass that a payload is measured in.
+                written = dumps(value)
                 # As others will read it: text for a date, a list for a tuple.
                 return _Held(loads(written), written, len(written))
+            value = encoding
         artifact = await self._banked(key, value)
         return _pointing(artifact, artifact.size_bytes)
 

@@ -39,6 +39,21 @@ def check_task(
     _refuse([*_id_problems("task", [task.id]), *_steps_problems([task], inputs, tools)])
 
 
+def check_step(task: Task, step: Step, *, tools: Collection[str]) -> None:
+    """Pass a step that can be run by itself, whatever it depends on.
+
+    Raises:
+        InvalidPlanError: Its id or that of its task cannot be one, or it names an unknown tool.
+    """
+    _refuse(
+        [
+            *_id_problems("task", [task.id]),
+            *_id_problems("step", [step.id]),
+            *_tool_problems(step, tools),
+        ]
+    )
+
+
 def check_depth(what: str, planned: Sequence[Task] | Sequence[Step], **most: int) -> None:
     """Pass steps or tasks without a circle, whose longest chain is short enough.
 
@@ -91,13 +106,14 @@ def _steps_problems(
     for task in tasks:
         yield from _graph_problems("step", {s.id: s.depends_on for s in task.steps}, inputs)
         for step in task.steps:
-            for name in step.tools or ():
-                if tools is not None and name not in tools:
-                    known = ", ".join(sorted(tools)) or "none"
-                    yield (
-                        f"step {shown(step.id)} names the unknown tool {shown(name)} "
-                        f"(known: {known})"
-                    )
+            yield from _tool_problems(step, tools)
+
+
+def _tool_problems(step: Step, tools: Collection[str] | None) -> Iterator[str]:
+    for name in step.tools or ():
+        if tools is not None and name not in tools:
+            known = ", ".join(sorted(tools)) or "none"
+            yield f"step {shown(step.id)} names the unknown tool {shown(name)} (known: {known})"
 
 
 def _id_problems(what: str, ids: Sequence[str]) -> Iterator[str]:

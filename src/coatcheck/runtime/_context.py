@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from functools import cached_property
 from os import PathLike
 from typing import TypeVar
 from weakref import WeakSet
@@ -14,7 +15,9 @@ from ..errors import RunCancelledError
 from ..memory import AgentMemory
 from ..records import Kind, Limits
 from ..stores import MemoryStore
+from ..tools import Tool, memory_tools, retrieval_tools
 from ._engine import Engine, InProcess
+from ._model import Offer
 
 T = TypeVar("T")
 
@@ -116,6 +119,12 @@ class RunContext:
         other._leases = self._leases
         self._copies.add(other)
         return other
+
+    @cached_property
+    def own_tools(self) -> tuple[tuple[Tool, Offer], ...]:
+        """Ours, which each step may call: each as it is, and as a model is told of it."""
+        tools = [*memory_tools(self.memory), *retrieval_tools(self.bank)]
+        return tuple((tool, Offer.of(tool)) for tool in tools)
 
     @property
     def is_cancelled(self) -> bool:

@@ -12,7 +12,7 @@ from ..errors import InvalidArgumentError, InvalidPlanError, shown
 from ..memory import AgentMemory
 from ..tools import Tool
 from ._check import check_depth, check_plan
-from ._events import LogUpdate, PlanningUpdate, task_update
+from ._events import LogUpdate, PlanningUpdate, Telling
 from ._merged import Emit
 from ._plan import Task, TaskPlan
 from ._plan_prompts import FINISH_PLAN, REMOVE_TASK, TASK, Definition
@@ -59,6 +59,7 @@ class Draft:
         self.given_up: str | None = None
         """Why there will be no plan."""
         self._emit = emit
+        self._telling = Telling()
         self._memory = memory
         self._inputs = dict.fromkeys(inputs)
         self._tools = tools
@@ -142,7 +143,7 @@ class Draft:
                 [f"task {shown(waiting[0])} depends on {shown(task.id)}: remove it first"]
             )
         self.plan.tasks.remove(task)
-        await self._emit(task_update("task_removed", task))
+        await self._emit(self._telling.task_update("task_removed", task))
         return {"status": "task_removed", "id": task.id, "tasksSoFar": len(self.plan.tasks)}
 
     async def _finish(self, arguments: Mapping[str, Any]) -> dict[str, object]:
@@ -167,7 +168,7 @@ class Draft:
         self.plan.tasks.append(task)
         for said in dropped:
             await self._emit(LogUpdate(node_id=NODE, content=said, severity="warning"))
-        await self._emit(task_update("task_planned", task))
+        await self._emit(self._telling.task_update("task_planned", task))
         return task
 
     async def _check(self, plan: TaskPlan) -> None:

@@ -17,6 +17,7 @@ TaskEvent = Literal[
     "task_completed",
     "task_failed",
 ]
+_ENDS = frozenset({"task_completed", "task_failed"})
 
 
 class _Told(BaseModel):
@@ -98,22 +99,41 @@ EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 """Reads an event from JSON values: ``EVENT.validate_python``, ``EVENT.validate_json``."""
 
 
-def step_result(
-    step: Step, result: object, *, error: str | None = None, is_task_result: bool = False
-) -> StepResult:
-    """Return the event of a step's result, with the step as it stands now."""
-    return StepResult(step=_now(step), result=result, error=error, is_task_result=is_task_result)
+class Telling:
+    """Makes the events of steps and tasks, with these as they stand then.
 
+    Of what did not change between two events both hold the same copy: a task of many steps has
+    an event or two for each of them.
+    """
 
-def task_update(event: TaskEvent, task: Task, step: Step | None = None) -> TaskUpdate:
-    """Return the event of a task or of one of its steps, as they stand now."""
-    return TaskUpdate(
-        event=event,
-        task=task.model_copy(update={"steps": [_now(each) for each in task.steps]}),
-        step=None if step is None else _now(step),
-        node_id=task.id if step is None else step.id,
-    )
+    def __init__(self) -> None:
+        self._told: dict[str, Step] = {}
 
+    def step_result(
+        self, step: Step, result: object, *, error: str | None = None, is_task_result: bool = False
+    ) -> StepResult:
+        """Return the event of a step's result."""
+        return StepResult(
+            step=self._now(step), result=result, error=error, is_task_result=is_task_result
+        )
 
-def _now(step: Step) -> Step:
-    return step.model_copy(update={"logs": list(step.logs)})
+    def task_update(self, event: TaskEvent, task: Task, step: Step | None = None) -> TaskUpdate:
+        """Return the event of a task or of one of its steps."""
+        steps = [self._now(each) for each in task.steps]
+        if event in _ENDS:  # nothing more is told of them
+            for each in steps:
+                self._told.pop(each.id, None)
+        else:
+            self._told.update((each.id, each) for each in steps)
+        return TaskUpdate(
+            event=event,
+            task=task.model_copy(update={"steps": steps}),
+            step=None if step is None else self._now(step),
+            node_id=task.id if step is None else step.id,
+        )
+
+    def _now(self, step: Step) -> Step:
+        told = self._told.get(step.id)
+        if told is not None and vars(told) == vars(step):
+            return told
+        return step.model_copy(update={"logs": list(step.logs)})

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ..errors import ModelError
 from ._context import RunContext
-from ._events import Chunk, LogUpdate, task_update
+from ._events import Chunk, LogUpdate
 from ._means import Means
 from ._merged import Emit
 from ._model import Call, Conversation, Reply, Told
@@ -203,7 +203,10 @@ class Loop:
         elif tokens >= limit * self._means.conclusion_at:
             self._is_concluding = True
             talk.say(conclusion(limit, has_schema=self._schema is not None))
-            await self._emit(task_update("entered_conclusion_stage", self._task, self._step))
+            telling = self._means.telling
+            await self._emit(
+                telling.task_update("entered_conclusion_stage", self._task, self._step)
+            )
 
 
 def schema_warning(step: Step, problem: str) -> LogUpdate:

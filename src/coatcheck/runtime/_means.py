@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
@@ -10,6 +10,7 @@ from ..mirror import Mirror
 from ..records import Limits
 from ..tools import Tool
 from ._context import RunContext
+from ._events import Telling
 from ._model import Offer, known_as, opened_model
 from ._tools import FINISH, StepTool, chosen_tools, step_tools
 
@@ -61,6 +62,7 @@ class Means:
     stream: bool
     accept_result: Accept | None
     clock: Callable[[], float]
+    telling: Telling = field(default_factory=Telling)
 
     @classmethod
     def of(cls, context: RunContext, model: "Model | str", **options: Unpack[StepOptions]) -> Self:
@@ -73,12 +75,14 @@ class Means:
         limits = options.get("limits")
         opened = opened_model(model)
         tools = tuple(step_tools(given, context, limits))
+        # By the tool, not its name: one of the caller's may stand in for one of ours.
+        own = {id(tool): offer for tool, offer in context.own_tools}
         means = cls(
             context=context,
             model=opened,
             mirror=Mirror(context.bank, limits),
             all_tools=tools,
-            offers={tool.name: Offer.of(tool) for tool in tools},
+            offers={tool.name: own.get(id(tool)) or Offer.of(tool) for tool in tools},
             given=len(given),
             system_prompt=options.get("system_prompt"),
             max_token_limit=options.get("max_token_limit", 128_000),

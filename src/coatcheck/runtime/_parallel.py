@@ -9,7 +9,7 @@ from ._check import check_depth, check_plan, known_dependencies
 from ._checkpoint import Checkpoint
 from ._context import RunContext
 from ._engine import CONCURRENCY, Settled, Unit
-from ._events import Event, LogUpdate, task_update
+from ._events import Event, LogUpdate
 from ._means import Means, StepOptions, at_least
 from ._merged import Emit, merged_run
 from ._plan import Task, TaskPlan
@@ -167,17 +167,17 @@ class ParallelTaskExecutor:
             max_step_iterations=self._max_step_iterations,
             upstream=self._upstream(task),
         )
-        await emit(task_update("task_created", task))
+        await emit(self._means.telling.task_update("task_created", task))
         error = await run.run(emit)
         if error is None:
-            await emit(task_update("task_completed", task))
+            await emit(self._means.telling.task_update("task_completed", task))
         else:
             await self._tell_failure(task, emit)
         return error
 
     async def _tell_failure(self, task: Task, emit: Emit) -> None:
         await emit(self._log(f"the task failed: {task.error}", task, is_error=True))
-        await emit(task_update("task_failed", task))
+        await emit(self._means.telling.task_update("task_failed", task))
 
     def _log(self, content: str, task: Task | None = None, *, is_error: bool = False) -> LogUpdate:
         return LogUpdate(

@@ -104,8 +104,9 @@ def _payload(arguments: Mapping[str, Any], schema: OutputSchema) -> object:
             "the result is missing", "Call finish_step with the step's result as `result`."
         )
     payload = arguments.get("result")
-    is_null = set(arguments) == {"result"} and schema.allows_null
-    return arguments if payload is None and not is_null else payload
+    if payload is not None or (set(arguments) == {"result"} and schema.allows_null):
+        return payload
+    return arguments
 
 
 async def _behind(pointer: str, schema: OutputSchema, means: Means) -> tuple[object, object]:

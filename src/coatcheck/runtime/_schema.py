@@ -1,7 +1,7 @@
 """The schema of a step's result: what a model is shown of it, and whether a value fits."""
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol, cast
 
 from ..content import dumps, loads
@@ -63,12 +63,12 @@ class OutputSchema:
         self.parameters = _parameters(self.shown)
         """JSON schema of the arguments of `finish_step`."""
 
-    @property
+    @cached_property
     def declares_error(self) -> bool:
         """Whether results, or their items, have a field ``error`` that means what it says."""
         return _declares(self._authored) or _declares(self._authored.get("items"))
 
-    @property
+    @cached_property
     def allows_null(self) -> bool:
         """Whether null is a result."""
         return self._validator is not None and self.mistake(None) is None

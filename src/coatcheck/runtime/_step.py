@@ -5,10 +5,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Unpack
 
 from ..memory import AgentMemory, MemoryEntry, memory_keys
-from ._check import check_task
+from ._check import check_step
 from ._checkpoint import Checkpoint
 from ._context import RunContext
-from ._events import Event, step_result, task_update
+from ._events import Event, StepResult
 from ._loop import Loop, StepFailedError
 from ._means import Means, StepOptions, at_least
 from ._merged import Emit, merged_run
@@ -94,8 +94,7 @@ class StepExecutor:
             RunCancelledError: The run was cancelled.
             StoreError: The result could not be kept.
         """
-        alone = self._run.step.model_copy(update={"depends_on": []})
-        check_task(Task(id=self._run.task.id, steps=[alone]), tools=self._means.tool_names)
+        check_step(self._run.task, self._run.step, tools=self._means.tool_names)
         name = self._checkpoint.run_name
         async with aclosing(merged_run(self._means.context, self._run.run, name)) as events:
             async for event in events:
@@ -131,6 +130,7 @@ class StepRun:
         upstream: Iterable[str] = (),
     ) -> None:
         self._means = means
+        self._telling = means.telling
         self.task = task
         self.step = step
         self._checkpoint = checkpoint
@@ -144,7 +144,7 @@ class StepRun:
             return None
         self._means.context.check()
         self.begin()
-        await emit(task_update("step_started", self.task, self.step))
+        await emit(self._telling.task_update("step_started", self.task, self.step))
         loop = Loop(
             self._means,
             self.task,
@@ -161,8 +161,8 @@ class StepRun:
             return str(failed)
         entry = await self.keep(result.held)
         self.complete()
-        await emit(task_update("step_completed", self.task, self.step))
-        await emit(step_result(self.step, entry.value, is_task_result=self._is_final))
+        await emit(self._telling.task_update("step_completed", self.task, self.step))
+        await emit(self._result(entry.value))
         return None
 
     async def fail(self, error: str, emit: Emit) -> None:
@@ -171,8 +171,8 @@ class StepRun:
         self.step.end_time = self._means.now()
         title = f"Failed: {self.step.instructions[:_FAILED_TITLE_CHARS]}"
         entry = await self._checkpoint.fail_step(self.step.id, error, title=title)
-        await emit(task_update("step_failed", self.task, self.step))
-        await emit(step_result(self.step, entry.value, error=error, is_task_result=self._is_final))
+        await emit(self._telling.task_update("step_failed", self.task, self.step))
+        await emit(self._result(entry.value, error))
 
     async def is_finished(self) -> bool:
         """Return whether the step was finished by an earlier run, as its entry says."""
@@ -202,6 +202,11 @@ class StepRun:
         if self._is_final:
             await self._checkpoint.finish_task(self.task, await held_by(entry, self._memory))
         return entry
+
+    def _result(self, value: object, error: str | None = None) -> StepResult:
+        return self._telling.step_result(
+            self.step, value, error=error, is_task_result=self._is_final
+        )
 
     @property
     def _memory(self) -> AgentMemory:

@@ -12,7 +12,7 @@ from ..content import dumps, encoded_size, loads, plain_rows, visible
 from ..errors import CoatcheckError, InvalidArgumentError, UnencodableValueError, shown
 from ..mirror import Mirror, definition
 from ..records import OWN_TOOLS, Envelope, Limits
-from ..tools import Failure, Tool, as_failure, memory_tools, poll_tools, retrieval_tools
+from ..tools import Failure, Tool, as_failure, poll_tools
 from ._context import RunContext
 
 FINISH = "finish_step"
@@ -98,8 +98,7 @@ def step_tools(
         raise ValueError(f"two tools are called {twice[0]!r}")
     if FINISH in names:
         raise ValueError(f"{FINISH!r} is how a step ends: call the tool something else")
-    made += _absent(made, memory_tools(context.memory))
-    return made + _absent(made, retrieval_tools(context.bank))
+    return made + _absent(made, (tool for tool, _ in context.own_tools))
 
 
 def chosen_tools(tools: Sequence[Tool], given: int, names: Iterable[str] | None) -> list[Tool]:

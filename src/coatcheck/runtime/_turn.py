@@ -46,10 +46,7 @@ class Turn:
         self._tools = {tool.name: tool for tool in tools}
         self._emit = emit
         self._made = 0
-        limits = context.bank.limits if limits is None else limits
-        # Ours bound their replies by themselves.
-        bounded = {name for name, tool in self._tools.items() if not _is_mirrored(tool)}
-        self._mirror = Mirror(context.bank, replace(limits, never=limits.never | bounded))
+        self._limits = context.bank.limits if limits is None else limits
 
     async def replies(self, calls: Sequence[Call], *, closed: str | None = None) -> list[str]:
         """Return the reply to each call, in their order.
@@ -58,6 +55,9 @@ class Turn:
             calls: Of one turn.
             closed: Why none of them is made, as the model is told; None makes them.
         """
+        if not calls:
+            self._context.check()
+            return []
         slots = asyncio.Semaphore(_AT_ONCE)
         numbered = [(call, self._made + at) for at, call in enumerate(calls)]
         self._made += len(calls)
@@ -126,7 +126,7 @@ class Turn:
             return ToolResult(str(failure), call.name, key, is_shown=True, is_noted=True)
         tool = self._tools.get(call.name)
         arguments: Mapping[str, Any] | str = {} if call.arguments is None else call.arguments
-        made = ModelCall(key, call.name, puts_off=self._mirror.limits.turn_bytes is not None)
+        made = ModelCall(key, call.name, puts_off=self._limits.turn_bytes is not None)
         with calling(made):
             if tool is None:
                 value: object = not_found(call.name, self._tools.values())
@@ -142,9 +142,13 @@ class Turn:
 
     async def _texts(self, results: Sequence[ToolResult]) -> list[str]:
         """Return the replies of a turn, within the bytes that one may take."""
-        if self._mirror.limits.turn_bytes is None:
+        if self._limits.turn_bytes is None:
             return [as_text(result.value) for result in results]
-        return [as_text(shown) for shown in await self._mirror.offload_turn(results)]
+        # Ours bound their replies by themselves.
+        bounded = {name for name, tool in self._tools.items() if not _is_mirrored(tool)}
+        limits = replace(self._limits, never=self._limits.never | bounded)
+        mirror = Mirror(self._context.bank, limits)
+        return [as_text(shown) for shown in await mirror.offload_turn(results)]
 
 
 def _is_mirrored(tool: Tool) -> bool:
