@@ -378,6 +378,38 @@ def test_store_that_is_out_is_an_error_of_each_file_tool(raised: Exception) -> N
     assert "secret" not in str(errors)
 
 
+def test_argument_of_another_type_is_told_as_what_it_is_and_not_as_an_outage(
+    files: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = {"pin": 70_000_037}
+    errors = {
+        "path": [files.ls(secret), files.glob("*", secret), files.grep("a", secret)],
+        "file_path": [
+            files.read(secret),
+            files.write(secret, "a"),
+            files.edit(secret, "a", "b"),
+            files.upload_files([(secret, b"a")])[0],
+        ],
+        "offset": [files.read("/a", "first")],
+        "limit": [files.read("/a", limit=None)],
+        "pattern": [files.glob(secret), files.grep(secret)],
+        "glob": [files.grep("a", glob=secret)],
+        "max_count": [files.grep("a", max_count="all")],
+        "content": [files.write("/a", secret)],
+        "old_string": [files.edit("/a", secret, "b")],
+        "new_string": [files.edit("/a", "a", secret)],
+        "replace_all": [files.edit("/a", "a", "b", secret)],
+    }
+
+    for name, results in errors.items():
+        for result in results:
+            assert f"'{name}'" in result.error
+            assert "does not fit its type" in result.error
+            assert "pin" not in result.error
+    assert files.ls("/").entries == []
+    assert not caplog.records
+
+
 def agent_over(bank: Bank, *turns: Any, tools: Sequence[Any] = (), **how: Any) -> Any:
     """Return an agent of deepagents whose files are the bank's, and whose results go there."""
     limits = Limits(inline_bytes=1_000, never=frozenset(PATHS))

@@ -201,3 +201,13 @@ def test_amounts_are_whole_numbers(amount: Any) -> None:
         History(amount)
     with pytest.raises(TypeError, match="keep_turns"):
         History(1, keep_turns=amount)
+
+
+async def test_what_our_own_tool_replied_stays_and_what_one_of_the_hosts_did_does_not() -> None:
+    results = [
+        result(0, tool=tool, at=at) for at, tool in enumerate(("retrieve_context", "memory_read"))
+    ]
+
+    shown = await History(0, keep_turns=0).shown(session(), results, 1)
+
+    assert [each is None for each in shown] == [True, False]

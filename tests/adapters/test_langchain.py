@@ -742,6 +742,33 @@ def test_tool_node_of_a_graph_of_ones_own_has_pointers_too(middleware: Coatcheck
     assert banked(middleware, messages[-1]) == [7, *range(1_000)]
 
 
+async def test_tool_node_of_a_graph_of_ones_own_has_no_tool_with_the_name_of_ours(
+    middleware: CoatcheckMiddleware,
+) -> None:
+    @tool
+    def retrieve_context(query: str) -> str:
+        """Search."""
+        return query
+
+    asked = {"name": "retrieve_context", "args": {"query": "a"}, "id": "c1"}
+    told: Any = {"messages": [AIMessage("", tool_calls=[asked])]}
+    wraps: Any = {
+        "wrap_tool_call": middleware.wrap_tool_call,
+        "awrap_tool_call": middleware.awrap_tool_call,
+    }
+
+    def graph_of(node: ToolNode) -> Any:
+        return StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile()
+
+    theirs = graph_of(ToolNode([retrieve_context], **wraps))
+    with pytest.raises(ValueError, match="call it another name"):
+        theirs.invoke(told, THREAD)
+    with pytest.raises(ValueError, match="call it another name"):
+        await theirs.ainvoke(told, THREAD)
+    ours = graph_of(ToolNode([*middleware.tools], **wraps))
+    assert "invalid-argument" in ours.invoke(told, THREAD)["messages"][-1].text
+
+
 def test_thread_goes_on_in_another_process_with_its_pointers(tmp_path: Path) -> None:
     @tool
     def rows(n: int) -> list[int]:

@@ -14,6 +14,7 @@ import pytest
 from agents import (
     Agent,
     FunctionTool,
+    ModelBehaviorError,
     RunContextWrapper,
     Runner,
     SQLiteSession,
@@ -21,6 +22,7 @@ from agents import (
     ToolInputGuardrailData,
     ToolOutputImage,
     ToolOutputText,
+    default_tool_error_function,
     function_tool,
     handoff,
     set_tracing_disabled,
@@ -37,7 +39,7 @@ from openai.types.responses import (
 )
 from pydantic import BaseModel
 
-from coatcheck import Bank, Limits
+from coatcheck import Bank, Limits, Verbatim
 from coatcheck.adapters._sessions import SYSTEM_TEXT
 from coatcheck.adapters.openai_agents import CoatcheckAgents
 from coatcheck.stores import MemoryStore
@@ -393,6 +395,56 @@ async def test_approval_is_asked_for_a_pointer_that_stands_for_nothing(bank: Ban
     await Runner.run(mirrored, state)
 
     assert "unknown-pointer" in talk.script.results["c1"]
+
+
+async def test_strict_tool_gets_the_pointer_itself_where_it_asks_for_that(bank: Bank) -> None:
+    kept: list[tuple[str, str | None]] = []
+
+    @function_tool
+    def keep(note: Verbatim[str], other: Verbatim[str] | None, names: Verbatim[list[str]]) -> str:
+        kept.append((note, other))
+        return "kept"
+
+    pointer = (await bank.put(rows(100))).pointer
+    talk = Conversation([call("keep", {"note": pointer, "other": pointer, "names": []}), "done"])
+    agent = CoatcheckAgents(bank).agent(Agent(name="Clerk", tools=[keep], model=talk.model))
+
+    await Runner.run(agent, PROMPT)
+
+    shown = agent.tools[0]
+    assert isinstance(shown, FunctionTool)
+    assert kept == [(pointer, pointer)]
+    # Nothing that a strict host does not take, and no place for a pointer beside the list.
+    assert shown.params_json_schema == keep.params_json_schema
+    assert _words(shown.params_json_schema) <= {
+        *("type", "properties", "required", "additionalProperties"),
+        *("title", "anyOf", "items", "description"),
+    }
+
+
+async def test_failure_function_of_the_user_can_tell_that_a_value_does_not_fit(bank: Bank) -> None:
+    def told(_: RunContextWrapper[Any], error: Exception) -> str:
+        return "does not fit" if isinstance(error, ModelBehaviorError) else "broke"
+
+    pointer = (await bank.put("no rows")).pointer
+    said: list[str] = []
+    for tool in (function_tool(add), function_tool(add, failure_error_function=told)):
+        talk = Conversation([call("add", {"lines": pointer, "note": None}), "done"])
+        agent = Agent(name="Clerk", tools=[tool], model=talk.model)
+
+        await Runner.run(CoatcheckAgents(bank).agent(agent), PROMPT)
+
+        said.append(talk.script.results["c1"])
+
+    assert said == [default_tool_error_function(cast("Any", None), ValueError()), "does not fit"]
+
+
+def _words(schema: Mapping[str, Any]) -> set[str]:
+    """Return the words that the nodes of a schema say."""
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    inner = [*properties.values(), *schema.get("anyOf", ())]
+    inner += [schema["items"]] if "items" in schema else []
+    return {*schema}.union(*map(_words, inner))
 
 
 async def test_policy_is_asked_where_the_sdk_would_ask_it_without_us(bank: Bank) -> None:

@@ -1,15 +1,17 @@
 """What all adapters share: the sessions of a framework, each a scope of its own."""
 
+import copy
 import json
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from typing import Any
+from typing import Annotated, Any, cast
 
 import pytest
+from pydantic import Field, TypeAdapter
 
-from coatcheck import Bank, BlockingBank, Envelope, Limits
+from coatcheck import Bank, BlockingBank, Envelope, Limits, Verbatim
 from coatcheck.adapters._sessions import SYSTEM_TEXT, Session, Sessions, check_names
 from coatcheck.bank import portal
 from coatcheck.bank._keys import scope_segment
@@ -75,6 +77,34 @@ async def test_argument_that_only_a_mirrored_function_can_read_keeps_its_pointer
 
     assert both == {"frame": pointer, "items": [1, 2]}
     assert await session.arguments("t", alone, schema) is alone
+
+
+async def test_verbatim_argument_keeps_its_pointer_wherever_a_schema_shows_the_mark(
+    bank: Bank,
+) -> None:
+    session = Sessions(bank).of()
+    pointer = (await bank.put([1, 2])).pointer
+
+    async def tool(
+        a: Verbatim[str],
+        b: Verbatim[str] | None,
+        c: Verbatim[str | None],
+        d: Annotated[Verbatim[list[str]], Field(description="Names.")],
+        e: str,
+        f: Verbatim[str] = "",
+    ) -> None: ...
+
+    made = TypeAdapter[object](cast("Any", tool)).json_schema()
+    described = copy.deepcopy(made)
+    for node in described["properties"].values():
+        node["description"] = "What a docstring says."  # a framework writes that over a mark
+    given: dict[str, object] = dict.fromkeys("abcdef", pointer)
+
+    for schema in (made, described):
+        assert await session.arguments("t", given, schema) == {**given, "e": "[1,2]"}
+        assert session.mirror.schema(schema) == schema
+    assert made["properties"]["d"]["description"] == "Names."
+    assert made["properties"]["f"]["default"] == ""
 
 
 def test_no_session_is_the_scope_of_the_bank(bank: Bank) -> None:
@@ -225,7 +255,6 @@ async def test_arguments_are_resolved_as_their_schema_says_and_not_changed(bank:
 
     assert found == {"items": [1, 2], "text": "[1,2]", "deep": {"in": [[1, 2]]}}
     assert given == {"items": pointer, "text": pointer, "deep": {"in": [pointer]}}
-    assert await session.arguments("total", json.dumps(given), schema) == found
 
 
 @pytest.mark.parametrize(
@@ -233,8 +262,6 @@ async def test_arguments_are_resolved_as_their_schema_says_and_not_changed(bank:
     [
         ({"items": UNKNOWN}, "unknown-pointer"),
         ({"items": f"{UNKNOWN}#the first"}, "invalid-argument"),
-        ("no JSON", "invalid-argument"),
-        ("[1]", "invalid-argument"),
     ],
 )
 async def test_arguments_that_stand_for_nothing_are_a_failure(

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from types import GenericAlias
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Optional
 
 import pytest
 from hypothesis import given
@@ -550,6 +550,16 @@ async def test_a_verbatim_parameter_gets_the_pointer_as_text(bank: Bank) -> None
     assert mirror(keep, bank)(UNKNOWN, [], items=[]) == (UNKNOWN, [], [])
 
 
+async def test_a_verbatim_parameter_that_may_be_none_gets_the_pointer_too(bank: Bank) -> None:
+    def keep(note: Verbatim[str] | None = None, other: Optional[Verbatim[str]] = None) -> object:  # noqa: UP045 - it is of a kind of its own
+        return note, other
+
+    pointer = (await bank.put([1])).pointer
+
+    assert mirror(keep, bank)(pointer, pointer) == (pointer, pointer)
+    assert mirror(keep, bank)() == (None, None)
+
+
 async def test_starred_arguments_take_pointers(bank: Bank) -> None:
     def tool(first: int, *rest: list[int], **named: list[int]) -> object:
         return first, rest, named
@@ -1055,3 +1065,13 @@ async def test_a_place_knows_the_keys_that_lead_to_it() -> None:
     assert slot.path == (0,) * 50_001
     assert {slot.path for slot in flat.slots} == {("a", 1, "c"), ("d",)}
     assert Argument(UNKNOWN).slots[0].path == ()
+
+
+async def test_only_what_a_host_names_as_ours_passes_whole(bank: Bank) -> None:
+    large = "x" * 51_200
+    host = Mirror(bank, own=["retrieve_context"])
+
+    assert isinstance(await host.offload(large, "memory_read"), Envelope)
+    assert isinstance(await host.offload_part(large, "memory_read"), Envelope)
+    assert await host.offload(large, "retrieve_context") is large
+    assert await Mirror(bank).offload(large, "memory_read") is large

@@ -15,7 +15,7 @@ from anthropic.lib.tools import (
 from pydantic import ValidationError
 
 from ..bank import misfit, portal
-from ..records import OWN_TOOLS, Envelope
+from ..records import Envelope
 from ..tools import Failure, Tool, as_failure, is_failure
 from ._mcp_results import as_block, shown_content
 from ._sessions import Session
@@ -33,7 +33,7 @@ def mirrored(session: Session, tool: object) -> object:
     inner = cast("Any", tool)
     if not isinstance(tool, SYNC + ASYNC):
         return inner
-    if getattr(inner, "is_bounded", False) or inner.name in OWN_TOOLS:
+    if getattr(inner, "is_bounded", False):
         return inner
     call = _Call(session, inner.name, inner.to_dict())
 

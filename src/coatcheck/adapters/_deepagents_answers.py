@@ -1,17 +1,51 @@
 """Answers of deepagents' file tools: for `deepagents`, and with its extra only."""
 
+import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from deepagents.backends import protocol, utils
+from pydantic import ValidationError, validate_call
 
-from ..bank import portal
+from ..bank import misfit, portal
 from ..records import Artifact
+from ..tools import Failure, as_failure
 from ._files import Window
 from ._sessions import failure_of
 
 _Found = TypeVar("_Found")
+_Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
+
+
+def checked(
+    kind: Callable[..., _Result],
+) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
+    """Return what makes of a method one that answers with an error where an argument is amiss.
+
+    An agent checks what its model gives to file tools. A tool of a host's own, which hands its
+    arguments on to them, may not.
+
+    Args:
+        kind: Of answer.
+    """
+
+    def decorate(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+        validated: Callable[..., _Result] = validate_call(method)
+        signature = inspect.signature(method)
+
+        @wraps(method)
+        def call(*args: _Given.args, **given: _Given.kwargs) -> _Result:
+            named = signature.bind(*args, **given).arguments  # so that errors name them
+            try:
+                return validated(**named)
+            except ValidationError as error:
+                return kind(error=_told(as_failure(misfit(error, "the arguments"))))
+
+        return call
+
+    return decorate
 
 
 def answer(
@@ -31,8 +65,7 @@ def answer(
     except utils.InvalidGlobPatternError as error:
         return kind(error=str(error))
     except Exception as error:  # noqa: BLE001 - a stranger's store raises anything
-        failure = failure_of("a file tool", error)
-    return kind(error=f"{failure.message} {failure.hint}".strip())
+        return kind(error=_told(failure_of("a file tool", error)))
 
 
 def fitting(pattern: str | None) -> Callable[[str], bool] | None:
@@ -74,6 +107,10 @@ def window(found: Window) -> dict[str, Any]:
         "end_line": found.stop_line,
         "next_offset": found.stop_line if has_more else None,
     }
+
+
+def _told(failure: Failure) -> str:
+    return f"{failure.message.removesuffix('.')}. {failure.hint}".strip()
 
 
 def _info(file: str, artifact: Artifact | None) -> protocol.FileInfo:

@@ -9,7 +9,7 @@ from typing import cast
 from ..content import encoded_size
 from ..errors import UnencodableValueError
 from ..mirror import Mirror, ToolResult
-from ..records import OWN_TOOLS, Envelope, is_pointer
+from ..records import Envelope, is_pointer
 from ._sessions import Session
 
 _LEAST_BYTES = 2_000
@@ -77,10 +77,10 @@ class History:
             turn: How many responses of the model there are so far.
         """
         limits = session.mirror.limits
-        gone = sorted(self.gone(results, turn, limits.never | OWN_TOOLS))
+        gone = sorted(self.gone(results, turn, limits.never.union(session.tools)))
         low = replace(limits, inline_bytes=1, per_tool={}, turn_bytes=None)
         # The journal knows of these calls.
-        values = await Mirror(session.bank, low).offload_turn(
+        values = await Mirror(session.bank, low, own=session.tools).offload_turn(
             ToolResult(each.value, each.tool, each.call_id, each.is_error, is_noted=True)
             for each in (results[at] for at in gone)
         )

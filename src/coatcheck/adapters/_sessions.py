@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from ..bank import Bank, BlockingBank, bank_of
 from ..errors import CoatcheckError, StoreUnavailableError
-from ..mirror import Mirror, holds_pointer
+from ..mirror import Mirror, holds_pointer, is_verbatim
 from ..records import Limits
 from ..tools import Failure, Tool, as_failure, retrieval_tools
 
@@ -77,14 +77,15 @@ class Session:
         self, bank: Bank, limits: Limits | None, tools: Callable[[Bank], Iterable[Tool]]
     ) -> None:
         self.bank = bank
-        self.mirror = Mirror(bank, limits)
-        self._pointer: object = self.mirror.schema(_ARRAY)["properties"]["items"]["anyOf"][-1]
         self.tools: Mapping[str, Tool] = {tool.name: _unfailing(tool) for tool in tools(bank)}
+        # A tool of the host may have any other name, those of our other tools too.
+        self.mirror = Mirror(bank, limits, own=self.tools)
+        self._pointer: object = self.mirror.schema(_ARRAY)["properties"]["items"]["anyOf"][-1]
 
     async def arguments(
         self,
         tool: str,
-        arguments: Mapping[str, object] | str,
+        arguments: Mapping[str, object],
         schema: Mapping[str, Any] | None = None,
     ) -> Mapping[str, object] | Failure:
         """Return a call's arguments with what each pointer stands for, or why there is nothing.
@@ -93,32 +94,27 @@ class Session:
 
         Args:
             tool: Which is called, for the journal.
-            arguments: By name, or as JSON text; the same object comes back where it is a mapping
-                without pointers.
+            arguments: By name; the same object comes back where there is no pointer to resolve.
             schema: The tool's own JSON schema, before it was widened.
         """
-        given = arguments
-        if not isinstance(arguments, str):
-            given = {
-                name: value
-                for name, value in arguments.items()
-                if not self._is_for_mirror(name, schema)
-            }
-            if not holds_pointer(given):
-                return arguments
+        given = {name: value for name, value in arguments.items() if not self._stays(name, schema)}
+        if not holds_pointer(given):
+            return arguments
         try:
-            found = await self.mirror.resolve(given, schema)
-            return found if isinstance(arguments, str) else {**arguments, **found}
+            return {**arguments, **await self.mirror.resolve(given, schema)}
         except Exception as error:  # noqa: BLE001 - a stranger's store raises anything
             self.mirror.note(tool, (), given=(arguments,), is_error=True)
             return failure_of(tool, error)
 
-    def _is_for_mirror(self, name: str, schema: Mapping[str, Any] | None) -> bool:
-        """Return whether a function that is mirrored already takes a pointer here and no JSON.
+    def _stays(self, name: str, schema: Mapping[str, Any] | None) -> bool:
+        """Return whether a parameter gets its pointers as they are: it is `Verbatim`.
 
-        It has a parameter there, as of a frame, for which only `mirror` finds the value.
+        Or a function that is mirrored already has a parameter there, as of a frame, for which
+        only `mirror` finds the value.
         """
         node: object = (schema or {}).get("properties", {}).get(name)
+        if is_verbatim(node, schema or {}):
+            return True
         open_to: object = cast("Any", node).get("anyOf") if isinstance(node, Mapping) else None
         return open_to == [{}, self._pointer]
 

@@ -7,18 +7,31 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 from strands.tools.decorator import DecoratedFunctionTool
-from strands.types.tools import AgentTool, ToolResult, ToolResultContent
+from strands.types.tools import AgentTool, ToolResult, ToolResultContent, ToolSpec
 
 from ..bank import misfit, work_on
 from ..content import dumps
 from ..errors import UnencodableValueError
-from ..mirror import Mirror
+from ..mirror import Mirror, marked
 from ..records import Envelope
 from ..tools import as_failure
 from ._mcp_results import is_only_text, shown_content, unwritten
 
 UNKNOWN = object()
 _MADE = "_coatcheck_made"
+
+
+def schema_in(spec: ToolSpec) -> Mapping[str, Any]:
+    """Return the JSON schema of a tool's arguments, as its definition shows it."""
+    schema = cast("Mapping[str, Any]", spec["inputSchema"])
+    return cast("Mapping[str, Any]", schema.get("json", schema))
+
+
+def schema_of(tool: AgentTool) -> Mapping[str, Any]:
+    """Return the JSON schema of a tool's arguments, with the marks that Strands takes off."""
+    function = getattr(tool, "__wrapped__", None)
+    schema = schema_in(tool.tool_spec)
+    return marked(schema, function) if callable(function) else schema
 
 
 def noting(tool: AgentTool) -> AgentTool:

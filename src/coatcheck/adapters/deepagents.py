@@ -53,13 +53,13 @@ class BankBackend(protocol.BackendProtocol):
         """Return the bank that the tools of a thread use; None is a run without one."""
         return self._sessions.of(None if thread_id is None else str(thread_id)).bank
 
+    @answers.checked(protocol.LsResult)
     def ls(self, path: str) -> protocol.LsResult:
         """Return the files and folders in a folder."""
-        work = _files.entries_in(self._bank(), path)
-        return answers.answer(
-            protocol.LsResult, work, lambda found: {"entries": answers.infos(found)}
-        )
+        found = _files.entries_in(self._bank(), path)
+        return answers.answer(protocol.LsResult, found, lambda it: {"entries": answers.infos(it)})
 
+    @answers.checked(protocol.ReadResult)
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> protocol.ReadResult:
         """Return a window of lines, or of the rows of a frame or array."""
         if limit <= 0:
@@ -68,6 +68,7 @@ class BankBackend(protocol.BackendProtocol):
         work = _files.read(self._bank(), file_path, max(offset, 0), limit, chars)
         return answers.answer(protocol.ReadResult, work, answers.window)
 
+    @answers.checked(protocol.GlobResult)
     def glob(self, pattern: str, path: str | None = None) -> protocol.GlobResult:
         """Return the files that a pattern fits, the newest first."""
         work = _files.files_in(self._bank(), path or "/", answers.fitting(pattern))
@@ -75,6 +76,7 @@ class BankBackend(protocol.BackendProtocol):
             protocol.GlobResult, work, lambda found: {"matches": answers.infos(found)}
         )
 
+    @answers.checked(protocol.GrepResult)
     def grep(
         self,
         pattern: str,
@@ -88,11 +90,13 @@ class BankBackend(protocol.BackendProtocol):
         work = _files.search(self._bank(), path or "/", answers.fitting(glob), pattern, most + 1)
         return answers.answer(protocol.GrepResult, work, partial(answers.matches, limit=most))
 
+    @answers.checked(protocol.WriteResult)
     def write(self, file_path: str, content: str | bytes) -> protocol.WriteResult:
         """Bank what the file is from now on."""
         work = _files.write(self._bank(), file_path, content)
         return answers.answer(protocol.WriteResult, work, lambda _: {"path": file_path})
 
+    @answers.checked(protocol.EditResult)
     def edit(
         self,
         file_path: str,

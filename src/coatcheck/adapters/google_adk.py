@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from ..bank import Bank, BlockingBank
 from ..mirror import holds_pointer
-from ..records import OWN_TOOLS, Limits
+from ..records import Limits
 from ..tools import Failure
 from ._sessions import SYSTEM_TEXT, Session, Sessions, check_names
 
@@ -94,7 +94,7 @@ class CoatcheckPlugin(BasePlugin):
 
         These arguments are a copy: those that ADK keeps hold the pointers.
         """
-        if tool.name in OWN_TOOLS:
+        if isinstance(tool, OwnTool):
             return None
         session, given = self._session(tool_context), dict(tool_args)
         # ADK gives an agent that is a tool another session. Each call is a task, where this ends.
@@ -121,7 +121,7 @@ class CoatcheckPlugin(BasePlugin):
         """Return what to show of a result, None where that is the result itself."""
         known = self._calls.pop(tool_context, None)
         session, given = known or (self._session(tool_context), tool_args)
-        if tool.name in OWN_TOOLS or isinstance(given, Failure):
+        if isinstance(tool, OwnTool) or isinstance(given, Failure):
             return None
         if isinstance(tool, ComputerUseTool):  # of which ADK takes the screen
             return None

@@ -8,7 +8,7 @@ from ..mirror import holds_pointer
 from ..records import Limits
 from ..tools import Failure
 from ._history import History
-from ._sessions import Session, Sessions
+from ._sessions import Session, Sessions, check_names
 
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
@@ -19,7 +19,7 @@ try:
     from langgraph.types import Command
 
     from ._langchain_messages import Call, shown_history, shown_result, told
-    from ._langchain_tools import Schemas, made_by, noting, own_tool
+    from ._langchain_tools import OwnTool, Schemas, made_by, noting, own_tool
 except ImportError as error:
     message = "coatcheck.adapters.langchain needs an extra: pip install 'coatcheck[langchain]'"
     raise ImportError(message) from error
@@ -116,9 +116,10 @@ class CoatcheckMiddleware(AgentMiddleware[Any, Any, Any]):
         call, tool = request.tool_call, request.tool
         name, verbatim = call["name"], self._verbatim.get(call["name"], ())
         given = {key: value for key, value in call["args"].items() if key not in verbatim}
-        if name in self._sessions.tools:
+        if isinstance(tool, OwnTool):
             return request
         if tool is not None:
+            check_names([name], self._sessions.tools)
             request = request.override(tool=noting(tool))
         if not holds_pointer(given):
             return request
@@ -133,7 +134,7 @@ class CoatcheckMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> _Result:
         """Return a tool's result as the model should see it; the same object where it is small."""
         call, tool = given.tool_call, given.tool
-        if call["name"] in self._sessions.tools or (tool is not None and tool.return_direct):
+        if isinstance(tool, OwnTool) or (tool is not None and tool.return_direct):
             return result  # bounded, or the answer to the user
         made = Call(
             mirror=self._session(_config(given)).mirror,

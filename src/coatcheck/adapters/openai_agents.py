@@ -6,7 +6,7 @@ from inspect import isawaitable
 from typing import Any
 
 from ..bank import Bank, BlockingBank
-from ..records import OWN_TOOLS, Limits
+from ..records import Limits
 from ._sessions import Session, Sessions, check_names, system_text
 
 try:
@@ -99,11 +99,10 @@ class _Mirroring:
         ]
 
     def _tool(self, tool: Tool) -> Tool:
-        if not isinstance(tool, OwnTool):
-            check_names([tool.name], self._session.tools)
-        if not isinstance(tool, FunctionTool) or tool.name in OWN_TOOLS:
+        if isinstance(tool, OwnTool):
             return tool
-        return mirrored(self._session, tool)
+        check_names([tool.name], self._session.tools)
+        return mirrored(self._session, tool) if isinstance(tool, FunctionTool) else tool
 
     def _class(self, kind: type[Agent[Any]]) -> type[Agent[Any]]:
         """Return a class of agents whose MCP servers' tools are mirrored as they are listed."""

@@ -1,12 +1,11 @@
 """Strands agents: pointers for all their tools, by hooks. Needs the `strands` extra."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, cast
 
 from ..bank import Bank, BlockingBank
 from ..mirror import holds_pointer
-from ..records import OWN_TOOLS, Limits
+from ..records import Limits
 from ..tools import Failure, Tool, is_failure
 from ._sessions import SYSTEM_TEXT, Session, Sessions, check_names, system_text
 
@@ -23,7 +22,7 @@ try:
     from strands.tools import PythonAgentTool
     from strands.types.tools import ToolResult, ToolSpec, ToolUse
 
-    from ._strands_results import made_by, noting, shown_result, unquoted
+    from ._strands_results import made_by, noting, schema_in, schema_of, shown_result, unquoted
 except ImportError as error:
     message = "coatcheck.adapters.strands needs an extra: pip install 'coatcheck[strands]'"
     raise ImportError(message) from error
@@ -76,20 +75,20 @@ class CoatcheckHooks(HookProvider):
         return request.replace(system_prompt=system, tool_specs=specs)
 
     def _opened(self, spec: ToolSpec) -> ToolSpec:
-        if spec["name"] in OWN_TOOLS:
+        if spec["name"] in self._sessions.tools:
             return spec
-        schema = self._sessions.of().mirror.schema(_schema(spec))
+        schema = self._sessions.of().mirror.schema(schema_in(spec))
         return {**spec, "inputSchema": {"json": schema}}
 
     async def _resolve(self, event: BeforeToolCallEvent[Any]) -> None:
         call, tool = event.tool_use, event.selected_tool
-        if tool is None or call["name"] in OWN_TOOLS:
+        if tool is None or isinstance(tool, _OwnTool):
             return
         event.selected_tool = noting(tool)
         if not holds_pointer(call["input"]):
             return
-        schema = _schema(tool.tool_spec)
-        found = await self._of(event.agent).arguments(call["name"], call["input"], schema)
+        session, name = self._of(event.agent), call["name"]
+        found = await session.arguments(name, call["input"], schema_of(tool))
         if isinstance(found, Failure):
             event.cancel_tool = str(found)
         else:
@@ -97,9 +96,9 @@ class CoatcheckHooks(HookProvider):
             event.tool_use = {**call, "input": found}
 
     async def _show(self, event: AfterToolCallEvent[Any]) -> None:
-        name, session = event.tool_use["name"], self._of(event.agent)
-        if name in OWN_TOOLS or event.cancel_message is not None:
+        if isinstance(event.selected_tool, _OwnTool) or event.cancel_message is not None:
             return
+        name, session = event.tool_use["name"], self._of(event.agent)
         result, given = event.result, _given(event)
         if event.exception is not None and given is not event.tool_use["input"]:
             result = unquoted(result, event.exception)
@@ -131,11 +130,6 @@ class CoatcheckHooks(HookProvider):
 
 class _OwnTool(PythonAgentTool):
     """One of ours."""
-
-
-def _schema(spec: ToolSpec) -> Mapping[str, Any]:
-    schema = cast("Mapping[str, Any]", spec["inputSchema"])
-    return cast("Mapping[str, Any]", schema.get("json", schema))
 
 
 def _given(event: AfterToolCallEvent[Any]) -> object:

@@ -3,7 +3,8 @@
 from ._call import ModelCall, calling
 from ._definition import definition
 from ._mirror import Mirror, background, mirror
-from ._parameters import Verbatim
+from ._parameters import Verbatim, marked
+from ._schema import is_verbatim
 from ._slots import holds_pointer
 from ._turn import ToolResult
 
@@ -16,5 +17,7 @@ __all__ = [
     "calling",
     "definition",
     "holds_pointer",
+    "is_verbatim",
+    "marked",
     "mirror",
 ]

@@ -7,7 +7,7 @@ from typing import Any, cast
 from ..bank import Bank, BlockingBank, bank_of
 from ..content import Encoding, loads
 from ..errors import InvalidArgumentError
-from ..records import Limits
+from ..records import OWN_TOOLS, Limits
 from ._declared import Inspected, as_json, as_schema
 from ._handles import BackgroundTool
 from ._mirrored import MirroredTool
@@ -28,6 +28,7 @@ class Mirror:
         inject: Values for parameters of these types, hidden from the model; None injects
             the bank.
         reader: The read tool that the model was given, None where it has none.
+        own: Names of our tools that the model was given: what they reply is bounded already.
     """
 
     def __init__(
@@ -37,12 +38,13 @@ class Mirror:
         *,
         inject: Mapping[type, object] | None = None,
         reader: str | None = "retrieve_context",
+        own: Iterable[str] = OWN_TOOLS,
     ) -> None:
         bank = bank_of(bank)
         self.bank = bank
         self.limits = limits or bank.limits
         self._inject: Mapping[type, object] = {Bank: bank} if inject is None else inject
-        self._offloader = Offloader(bank, self.limits, reader)
+        self._offloader = Offloader(bank, self.limits, reader, own)
 
     async def resolve(
         self, arguments: Mapping[str, object] | str, schema: Mapping[str, Any] | None = None
@@ -125,11 +127,9 @@ class Mirror:
             is_error: Whether the value is the text of a failure; the envelope says so.
             given: The arguments of the call, of which the journal keeps the pointers.
         """
-        journal = self.bank.journal
-        if journal is None:
-            return await self._offloaded(value, tool, call_id, is_error=is_error)
         shown = await self._offloaded(value, tool, call_id, is_error=is_error)
-        note_result(journal, self.bank, tool, shown, given=given, is_error=is_error)
+        if (journal := self.bank.journal) is not None:
+            note_result(journal, self.bank, tool, shown, given=given, is_error=is_error)
         return shown
 
     async def _offloaded(

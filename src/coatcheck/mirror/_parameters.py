@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from types import SimpleNamespace
+from types import SimpleNamespace, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -19,11 +19,12 @@ from typing import (
 from ..bank import Bank, StoredValidator, as_found, as_text, fit, fit_stored, parsed
 from ..errors import shown
 from ..records import dataclass, names_pointer
-from ._schema import POINTER_PATTERN, POINTER_SCHEMA, takes_structure
+from ._schema import POINTER_PATTERN, POINTER_SCHEMA, takes_structure, verbatim
 from ._slots import Argument, fetch_all
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    from pydantic import GetJsonSchemaHandler, TypeAdapter
+    from pydantic_core import CoreSchema
 
 T = TypeVar("T")
 
@@ -31,7 +32,12 @@ _SCALARS = (str, int, float, bool)
 
 
 class _Verbatim:
-    """Marks a parameter that takes pointers as the text they are."""
+    """Marks a parameter that takes pointers as the text they are, in its JSON schema too."""
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: "CoreSchema", handler: "GetJsonSchemaHandler"
+    ) -> dict[str, Any]:
+        return verbatim(handler(core_schema))
 
 
 Verbatim = Annotated[T, _Verbatim()]
@@ -73,6 +79,21 @@ class Parameter:
         if not argument.slots:
             return fit(self.adapter, (argument.value,), what)
         return fit(self.adapter, argument.fillings(lambda found: found, parsed, as_text), what)
+
+
+def marked(schema: Mapping[str, Any], function: Callable[..., object]) -> Mapping[str, Any]:
+    """Return a function's JSON schema with its `Verbatim` parameters marked.
+
+    For a framework whose schemas have no marks, as it takes them off first.
+
+    Args:
+        schema: Of the arguments, an object; it is not changed.
+        function: Whose parameters they are.
+    """
+    names = {name for name, hint in _hints(function).items() if _is_verbatim(hint)}
+    nodes: Mapping[str, Any] = schema.get("properties", {})
+    named = {name: verbatim(node) if name in names else node for name, node in nodes.items()}
+    return {**schema, "properties": named} if names else schema
 
 
 class Parameters:
@@ -260,9 +281,7 @@ def _is_type_in(hint: object, inject: Mapping[type, object]) -> bool:
 def _parameter(declared: object) -> Parameter:
     from pydantic import TypeAdapter
 
-    if get_origin(declared) is Annotated and any(
-        isinstance(mark, _Verbatim) for mark in get_args(declared)
-    ):
+    if _is_verbatim(declared):
         return Parameter(declared, declared, None, None, None, verbatim=True)
     if declared is Any or declared is object or isinstance(declared, str):
         return Parameter(Any, declared, None, None, None)
@@ -275,6 +294,15 @@ def _parameter(declared: object) -> Parameter:
         return Parameter(declared, _foreign(), None, None, None)
     exact = next((scalar for scalar in _SCALARS if declared is scalar), None)
     return Parameter(declared, advertised, exact, adapter, stored)
+
+
+def _is_verbatim(declared: object) -> bool:
+    """Return whether a type is marked, or one of several that it may be: `None` is another."""
+    if get_origin(declared) in {Union, UnionType}:
+        return any(map(_is_verbatim, get_args(declared)))
+    return get_origin(declared) is Annotated and any(
+        isinstance(mark, _Verbatim) for mark in get_args(declared)
+    )
 
 
 def _advertised(declared: object, schema: Mapping[str, Any]) -> object:

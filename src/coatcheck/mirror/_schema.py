@@ -9,6 +9,10 @@ POINTER_PATTERN = r"^\w+[:-][\da-f-]{32}"
 POINTER_SCHEMA: Mapping[str, object] = {"type": "string", "pattern": POINTER_PATTERN}
 """JSON schema of a pointer, as it is shown to models beside a parameter's own."""
 
+_VERBATIM = "taken as it is, a pointer too"
+"""What marks a node that gets pointers as text: each word of a description passes everywhere, and
+providers refuse words of a schema that they do not know."""
+
 _STRUCTURES = frozenset({"array", "object"})
 _MOST_ALTERNATIVES = 100
 """Parts of one node that are looked at: a schema may refer to itself."""
@@ -54,6 +58,7 @@ def widened(schema: Mapping[str, Any], *, in_defs: bool = False) -> dict[str, An
         if takes_structure(node, schema)
         # As it does where the tool is one that was mirrored already.
         and POINTER_PATTERN not in schema_words(node, schema, "pattern")
+        and not is_verbatim(node, schema)
     ]
     if not structures:
         return dict(schema)
@@ -69,6 +74,21 @@ def widened(schema: Mapping[str, Any], *, in_defs: bool = False) -> dict[str, An
         for name, node in _mapping(wider["properties"]).items()
     }
     return wider
+
+
+def verbatim(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema node marked as one that gets pointers as the text they are.
+
+    The mark stands inside: what a framework says of a parameter it writes outside, over what is
+    there.
+    """
+    outside, inside = _parted(node)
+    return {**outside, "anyOf": [{**inside, "description": _VERBATIM}]}
+
+
+def is_verbatim(node: object, root: Mapping[str, Any]) -> bool:
+    """Return whether a schema node is marked by `verbatim`, or one of its alternatives is."""
+    return _VERBATIM in schema_words(node, root, "description")
 
 
 def schema_types(node: object, root: Mapping[str, Any]) -> set[str]:
@@ -250,9 +270,13 @@ def _copied_nodes(node: dict[str, Any], word: str) -> Iterator[dict[str, Any]]:
 
 def _wider(node: object, pointer: Mapping[str, Any], *, moves: bool) -> object:
     """Return a node that a pointer may stand for; with `moves` as the first of two alternatives."""
-    known = cast("Mapping[str, Any]", node)
-    outside = {word: known[word] for word in ("title", "description", "default") if word in known}
-    inside = {word: value for word, value in known.items() if word not in outside}
+    outside, inside = _parted(cast("Mapping[str, Any]", node))
     if set(inside) == {"anyOf"} and not moves:
         return {**outside, "anyOf": [*inside["anyOf"], dict(pointer)]}
     return {**outside, "anyOf": [inside, dict(pointer)]}
+
+
+def _parted(node: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a node says of a parameter as a whole, and what it says of values."""
+    outside = {word: node[word] for word in ("title", "description", "default") if word in node}
+    return outside, {word: value for word, value in node.items() if word not in outside}

@@ -138,6 +138,23 @@ class PointerCases(AdapterDriver):
         assert "4950" in seen.results["c1"]
         assert "1225" in seen.results["c2"]
 
+    async def test_verbatim_parameter_gets_the_pointer_itself(
+        self, bank: Bank, tools: Tools
+    ) -> None:
+        pointer = await self._put(bank, made_rows(100))
+        row: Row = {"id": 1, "price": 2}
+        await self.run(
+            bank,
+            [tools.keep],
+            [
+                [ModelCall(name="keep", arguments={"note": pointer, "items": pointer}, id="c1")],
+                [ModelCall(name="keep", arguments={"note": UNKNOWN, "items": [row]}, id="c2")],
+                "done",
+            ],
+        )
+
+        assert tools.given("keep") == [(pointer, made_rows(100)), (UNKNOWN, [row])]
+
     async def test_arguments_without_pointers_reach_the_tool_as_ever(
         self, bank: Bank, tools: Tools
     ) -> None:

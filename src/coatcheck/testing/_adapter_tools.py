@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
+from ..mirror import Verbatim
+
 Row = dict[str, int]
 
 MARK = "70000037"
@@ -149,6 +151,22 @@ class Tools:
             return sum(len(part) for part in parts)
 
         return merge
+
+    @property
+    def keep(self) -> Callable[..., object]:
+        """The tool ``keep(note, items)``, whose first parameter is `Verbatim`."""
+
+        def keep(note: Verbatim[str], items: list[Row]) -> str:
+            """Keep a note on rows.
+
+            Args:
+                note: Any text.
+                items: What it is on.
+            """
+            self.calls.append(("keep", (note, items)))
+            return "kept"
+
+        return keep
 
     @property
     def length(self) -> Callable[..., object]:

@@ -11,7 +11,7 @@ from ..bank import Bank
 from ._adapter_driver import INSTRUCTIONS, LIMITS, PROMPT
 from ._adapter_results import ResultCases
 from ._adapter_script import ModelCall, pointer_in
-from ._adapter_tools import MARK, Tools, made_rows
+from ._adapter_tools import MARK, Row, Tools, made_rows
 
 _FAILED = (Exception, pytest.fail.Exception)
 _WIDENED = "da-f-]{32}"
@@ -155,6 +155,46 @@ class AdapterSuite(ResultCases):
         named = "(?s)retrieve_context.*name|name.*retrieve_context"
         with pytest.raises(Exception, match=named):
             await self.run(bank, [retrieve_context], ["done"])
+
+    async def test_tool_with_a_name_of_ours_that_is_not_added_is_like_any_other(
+        self, bank: Bank
+    ) -> None:
+        given: list[object] = []
+
+        def memory_read(n: int) -> list[Row]:
+            """Read rows.
+
+            Args:
+                n: How many.
+            """
+            return made_rows(n)
+
+        def memory_write(items: list[Row]) -> str:
+            """Write rows.
+
+            Args:
+                items: The rows.
+            """
+            given.append(items)
+            return "written"
+
+        seen = await self.run(
+            bank,
+            [memory_read, memory_write],
+            [
+                [ModelCall(name="memory_read", arguments={"n": 100}, id="c1")],
+                lambda results: [
+                    ModelCall(
+                        name="memory_write", arguments={"items": pointer_in(results["c1"])}, id="c2"
+                    )
+                ],
+                "done",
+            ],
+            limits=LIMITS,
+        )
+
+        assert given == [made_rows(100)]
+        assert MARK not in seen.history
 
 
 def _read(artifact: str, call: str) -> ModelCall:
