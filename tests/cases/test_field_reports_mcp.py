@@ -210,6 +210,7 @@ async def test_br_066_reading_makes_no_new_artifact(acts: Acts, bank: Bank, scop
     long = '"quoted"\n' * 60_000
     shown = await acts.result(scope, "a", "dump", {"content": [text(long)]})
     pointer = wire_of(shown["content"][0])["pointer"]
+    acts.tools(acts.own_tools, upstream="proxy", prefixed=True)
 
     for limit in (60_000, 200_000, 500_000):
         result: Any = await acts.call_own(

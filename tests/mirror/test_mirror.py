@@ -332,6 +332,18 @@ async def test_the_reply_of_a_tool_that_reads_is_never_offloaded(bank: Bank, too
     assert await artifacts(bank) == 0
 
 
+@pytest.mark.parametrize("name", ["memory_read", "getArtifact", "pollResult"])
+async def test_a_function_that_is_called_like_one_of_our_tools_is_mirrored_as_any(
+    bank: Bank, name: str
+) -> None:
+    def read() -> str:
+        return "x" * 60_000
+
+    read.__name__ = name
+
+    assert isinstance(mirror(read, bank)(), Envelope)
+
+
 @pytest.mark.parametrize("call_id", ["a\nb", "x" * 300, "\ud83d", ""])
 async def test_a_call_id_that_makes_no_name_loses_nothing(bank: Bank, call_id: str) -> None:
     shown = await Mirror(bank).offload("x" * 60_000, "rows", call_id)

@@ -7,7 +7,7 @@ from typing import Any, cast
 from ..bank import Bank, BlockingBank, bank_of
 from ..content import Encoding, loads
 from ..errors import InvalidArgumentError
-from ..records import OWN_TOOLS, Limits
+from ..records import Limits
 from ._declared import Inspected, as_json, as_schema
 from ._handles import BackgroundTool
 from ._mirrored import MirroredTool
@@ -28,7 +28,7 @@ class Mirror:
         inject: Values for parameters of these types, hidden from the model; None injects
             the bank.
         reader: The read tool that the model was given, None where it has none.
-        own: Names of our tools that the model was given: what they reply is bounded already.
+        own: Names of our tools that the model was given; None is all there are, and the reader.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Mirror:
         *,
         inject: Mapping[type, object] | None = None,
         reader: str | None = "retrieve_context",
-        own: Iterable[str] = OWN_TOOLS,
+        own: Iterable[str] | None = None,
     ) -> None:
         bank = bank_of(bank)
         self.bank = bank
@@ -321,7 +321,7 @@ def mirror(
     >>> envelope.size_bytes, mirror(total, bank)(envelope.pointer)
     (108891, 199990000)
     """
-    return Mirror(bank, limits).wrap(
+    return Mirror(bank, limits, own=()).wrap(
         fn,
         inline_bytes=inline_bytes,
         preview_chars=preview_chars,
@@ -375,7 +375,7 @@ def background(
     >>> asyncio.run(example())
     '{"status":"done","result":1000}'
     """
-    return Mirror(bank, limits).background(
+    return Mirror(bank, limits, own=()).background(
         fn,
         ttl_seconds=ttl_seconds,
         lease_seconds=lease_seconds,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from ..bank import Bank, Stream, is_name, work_on
 from ..content import Encoding, digest_of, encode, weigh
 from ..errors import CoatcheckError, InvalidArgumentError, UnencodableValueError
-from ..records import Artifact, Envelope, Limits
+from ..records import OWN_TOOLS, Artifact, Envelope, Limits
 from ._call import current_call
 from ._shown import (
     fitted,
@@ -32,16 +32,17 @@ class Offloader:
         bank: Where large results are kept.
         limits: When a result is offloaded.
         reader: The read tool that the model was given, None where it has none.
-        own: Names of tools whose replies are bounded already.
+        own: Names of tools whose replies are bounded already; None is all of ours, and `reader`.
     """
 
-    def __init__(self, bank: Bank, limits: Limits, reader: str | None, own: Iterable[str]) -> None:
+    def __init__(
+        self, bank: Bank, limits: Limits, reader: str | None, own: Iterable[str] | None
+    ) -> None:
         self._bank = bank
         self._limits = limits
         self._reader = reader
-        self._never: frozenset[str | None] = frozenset({*limits.never, *own}) | (
-            set() if reader is None else {reader}
-        )
+        bounded = {*OWN_TOOLS, reader} - {None} if own is None else own
+        self._never: frozenset[str | None] = frozenset({*limits.never, *bounded})
 
     async def offload(
         self,

@@ -88,7 +88,7 @@ def step_tools(
         TypeError: One is no function, or has no signature that can be mirrored.
     """
     inject: Mapping[type, object] = {Bank: context.bank, RunContext: context}
-    mirror = Mirror(context.bank, limits, inject=inject)
+    mirror = Mirror(context.bank, limits, inject=inject, own=())
     made = [_made(each, mirror) for each in given]
     if any(isinstance(each, RunTool) and each.background for each in given):
         made += _absent(made, poll_tools(context.bank))
@@ -155,8 +155,7 @@ def _absent(standing: Sequence[Tool], ours: Iterable[Tool]) -> list[Tool]:
 
 def _made(given: StepTool, mirror: Mirror) -> Tool:
     if isinstance(given, Tool):
-        is_ours = given.is_bounded or given.name in OWN_TOOLS
-        return given if is_ours else _mirrored_tool(given, mirror)
+        return given if given.is_bounded else _mirrored_tool(given, mirror)
     tool = given if isinstance(given, RunTool) else RunTool(given)
     if not callable(tool.function):
         raise TypeError(f"a tool must be a function or Tool, got {type(tool.function).__name__}")

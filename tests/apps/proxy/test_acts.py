@@ -283,6 +283,7 @@ async def test_a_reader_of_a_proxy_further_in_gets_pointers_and_replies_as_they_
     pointer = await banked(acts, scope)
     arguments = {"artifactId": pointer}
     page = of_text("x" * 60_000)
+    acts.tools(acts.own_tools, upstream="c", prefixed=True)
 
     assert await acts.arguments(scope, "c", "retrieve_context", arguments) is arguments
     assert await acts.result(scope, "c", "retrieve_context", page) is page

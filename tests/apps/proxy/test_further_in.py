@@ -14,7 +14,10 @@ from coatcheck import Bank, Limits
 from coatcheck.apps.proxy._acts import Acts
 from coatcheck.apps.proxy._settings import Settings
 from coatcheck.errors import StoreUnavailableError, UnknownPointerError
+from coatcheck.memory import AgentMemory
+from coatcheck.records import OWN_TOOLS
 from coatcheck.stores import MemoryStore
+from coatcheck.tools import artifact_tools, memory_tools, poll_tools, retrieval_tools
 
 SERVER = Path(__file__).parent / "servers" / "plain.py"
 
@@ -155,3 +158,43 @@ def test_pointers_from_further_in_work_through_both(era: str, tmp_path: Path) ->
     assert json.loads(said["unknown"].content[0].text)["error"] == "unknown-pointer"
     assert json.loads(said["resource"].text)[4_999]["id"] == 4_999
     assert not list((tmp_path / "outer").glob("**/payloads/*"))
+
+
+def tools_of_ours() -> list[Json]:
+    bank = Bank(MemoryStore())
+    own = [*retrieval_tools(bank), *artifact_tools(bank), *poll_tools(bank)]
+    own += memory_tools(AgentMemory(bank))
+    return [{"name": each.name, "inputSchema": dict(each.parameters)} for each in own]
+
+
+OWN = {tool["name"]: tool for tool in tools_of_ours()}
+
+
+@pytest.mark.parametrize("name", sorted(OWN_TOOLS))
+async def test_a_tool_of_ours_further_in_is_left_alone_and_one_only_called_so_is_not(
+    name: str,
+) -> None:
+    acts = Acts(Bank(MemoryStore()), Settings(limits=Limits(inline_bytes=1_000)))
+    scope = acts.scope()
+    theirs = {**TAKES_IDS, "name": name}
+    large = of_text("x" * 5_000)
+
+    listed = acts.tools([OWN[name]], upstream="ours", prefixed=True)
+    widened = acts.tools([theirs], upstream="theirs", prefixed=True)
+
+    assert listed == [OWN[name]]
+    assert widened != [theirs]
+    assert await acts.result(scope, "ours", name, large) == large
+    shown = await acts.result(scope, "theirs", name, large)
+    pointer = wire_of(shown)["pointer"]
+    given = await acts.arguments(scope, "theirs", name, {"text": pointer})
+    assert given == {"text": "x" * 5_000}
+    assert await acts.arguments(scope, "ours", name, {"text": pointer}) == {"text": pointer}
+
+
+async def test_a_tool_that_is_ours_no_more_is_treated_as_any() -> None:
+    acts = Acts(Bank(MemoryStore()), Settings())
+    acts.tools([OWN["memory_read"]], upstream="server", prefixed=True)
+    theirs = {**TAKES_IDS, "name": "memory_read"}
+
+    assert acts.tools([theirs], upstream="server", prefixed=True) != [theirs]

@@ -10,12 +10,12 @@ from typing import Any, cast
 from ...bank import Bank
 from ...errors import CoatcheckError, UnknownPointerError
 from ...mirror import Mirror, holds_pointer
-from ...records import OWN_TOOLS, names_pointer
+from ...records import names_pointer
 from ...tools import Tool, retrieval_tools
 from ._blocks import Rule
 from ._channel import Log
 from ._client_runs import ClientRuns
-from ._reader import READER, answer, definition, failed, is_reader
+from ._reader import READER, answer, definition, failed, is_ours
 from ._resources import TEMPLATE, read_artifact
 from ._results import shown_result, without_forged
 from ._schemas import ToolSchemas
@@ -67,6 +67,8 @@ class Acts:
         self._told: set[str] = set()
         self.unmatched = Unmatched(settings)
         """What is set for tools that no upstream lists."""
+        self._ours: set[tuple[str, str]] = set()
+        """Tools of upstreams that are Coatcheck's: these take pointers of their own."""
         self._further: dict[str, None] = {}
         self._is_off = settings.dry_run
         self._forgets = forgets
@@ -142,8 +144,12 @@ class Acts:
         for tool in tools:
             name = str(tool.get("name"))
             self.unmatched.listed(upstream, name, shown_as.get(name))
-            if is_reader(tool) and not self._is_off:
-                self._further[upstream] = None
+            if is_ours(tool):
+                self._ours.add((upstream, name))
+                if self.is_own(name):
+                    self._further[upstream] = None
+            else:
+                self._ours.discard((upstream, name))
             if not prefixed and self.is_own(name):
                 self._tell_of_collision(upstream, name)
             elif self._passes(upstream, name, shown_as.get(name)):
@@ -267,7 +273,8 @@ class Acts:
         result = without_forged(result)
         settings, mirror = self._settings, self._desk(scope).mirror
         names = (upstream, tool, listed_as)
-        if tool in OWN_TOOLS or tool in settings.limits.never or settings.excludes(*names):
+        is_ours = (upstream, tool) in self._ours
+        if is_ours or tool in settings.limits.never or settings.excludes(*names):
             return result
         limit_bytes, image_bytes = settings.inline_limit(*names), settings.image_limit(*names)
         least = limit_bytes if image_bytes is None else min(limit_bytes, image_bytes)
@@ -309,12 +316,11 @@ class Acts:
             raise
 
     def _passes(self, upstream: str, tool: str, listed_as: str | None) -> bool:
-        """Return whether definition and arguments of a tool stay what they are.
-
-        Those of a proxy further in take pointers of their own.
-        """
+        """Return whether definition and arguments of a tool stay what they are."""
         return (
-            self._is_off or tool in OWN_TOOLS or self._settings.excludes(upstream, tool, listed_as)
+            self._is_off
+            or (upstream, tool) in self._ours
+            or self._settings.excludes(upstream, tool, listed_as)
         )
 
     def _desk(self, scope: Scope) -> _Desk:
@@ -323,7 +329,7 @@ class Acts:
             bank = self._bank.scoped(scope.name)
             (reader,) = retrieval_tools(bank)
             desk = self._desks[scope.name] = _Desk(
-                bank, Mirror(bank, self._settings.limits), reader
+                bank, Mirror(bank, self._settings.limits, own=()), reader
             )
             if len(self._desks) > _SCOPES:
                 self._desks.popitem(last=False)

@@ -2,11 +2,25 @@
 
 from base64 import b64encode
 from collections.abc import Mapping
+from functools import cache
 from typing import cast
 
 from ...bank import Bank
 from ...errors import CoatcheckError, InvalidArgumentError
-from ...tools import Tool, as_failure, check_unnamed, is_failure, without_neighbours
+from ...memory import AgentMemory
+from ...records import OWN_TOOLS
+from ...stores import MemoryStore
+from ...tools import (
+    Tool,
+    artifact_tools,
+    as_failure,
+    check_unnamed,
+    is_failure,
+    memory_tools,
+    poll_tools,
+    retrieval_tools,
+    without_neighbours,
+)
 
 READER = "retrieve_context"
 
@@ -26,13 +40,29 @@ def definition(tool: Tool) -> dict[str, object]:
     }
 
 
-def is_reader(tool: Mapping[str, object]) -> bool:
-    """Return whether a tool of an upstream is this one too: of a proxy further in."""
-    schema = tool.get("inputSchema")
-    if tool.get("name") != READER or not isinstance(schema, Mapping):
+def is_ours(tool: Mapping[str, object]) -> bool:
+    """Return whether a tool of an upstream is one of Coatcheck's, as of a proxy further in.
+
+    Told by its name and parameters: others call their tools `memory_read` too.
+    """
+    name, schema = tool.get("name"), tool.get("inputSchema")
+    if name not in OWN_TOOLS or not isinstance(schema, Mapping):
         return False
     properties = cast("Mapping[str, object]", schema).get("properties")
-    return isinstance(properties, Mapping) and "artifactId" in properties
+    return isinstance(properties, Mapping) and frozenset(properties) == _parameters()[str(name)]
+
+
+@cache
+def _parameters() -> Mapping[str, frozenset[str]]:
+    """Return what each of our tools takes."""
+    bank = Bank(MemoryStore())
+    tools = [
+        *retrieval_tools(bank),
+        *artifact_tools(bank),
+        *poll_tools(bank),
+        *memory_tools(AgentMemory(bank)),
+    ]
+    return {tool.name: frozenset(tool.parameters["properties"]) for tool in tools}
 
 
 def failed(error: CoatcheckError | OSError) -> dict[str, object]:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from ...errors import InvalidArgumentError, shown
-from ...records import OWN_TOOLS, Limits
+from ...records import Limits
 from .._amounts import size_bytes
 
 _TOOLS = "tools"
@@ -141,7 +141,7 @@ def _tables(found: object) -> dict[str, dict[str, Any]]:
         where = f"tools.{name}"
         if not isinstance(table, dict):
             raise InvalidArgumentError(f"{where} is a table, got {shown(table)}.", f"[{where}]")
-        if name in OWN_TOOLS:
+        if name == "retrieve_context":
             raise InvalidArgumentError(
                 f"{where}: what reads artifacts is never offloaded.", "Take the table out."
             )
