@@ -22,7 +22,7 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 GROUPS = PROJECT["dependency-groups"]
 MORE = {
     "deepagents": ["langgraph-checkpoint-sqlite>=3", "numpy>=2", "pyarrow>=21"],
-    "google_adk": ["mcp>=1.24", "numpy>=2"],
+    "google_adk": ["google-adk[mcp]", "numpy>=2"],
     "langchain": ["langgraph-checkpoint-sqlite>=3", "numpy>=2"],
     "pydantic_ai": ["fastmcp>=4", "pydantic-ai-slim[openai]"],
 }

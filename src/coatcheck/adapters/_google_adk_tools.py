@@ -13,8 +13,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from ..bank import misfit
 from ..content import loads
 from ..errors import shown
-from ..mirror import Mirror, holds_pointer
-from ..records import OWN_TOOLS
+from ..mirror import Mirror, holds_pointer, marked
 from ..tools import Failure, Tool, as_failure
 from ._sessions import Session
 
@@ -51,22 +50,33 @@ def takes_functions(config: types.GenerateContentConfig) -> bool:
     return any(isinstance(each, types.Tool) and each.function_declarations for each in tools)
 
 
-def open_to_pointers(config: types.GenerateContentConfig, mirror: Mirror) -> None:
-    """Let pointers into what a request shows of tools. Those that run are others, and stay."""
+def open_to_pointers(
+    config: types.GenerateContentConfig, tools: Mapping[str, BaseTool], mirror: Mirror
+) -> None:
+    """Let pointers into what a request shows of tools, but for our own.
+
+    Args:
+        config: Of the request; what it shows is replaced.
+        tools: Those that run, by name. They stay as they are.
+        mirror: Says where a pointer may stand.
+    """
     opened: list[object] = []
     for each in _tools(config):
         if isinstance(each, types.Tool) and each.function_declarations:
-            declarations = [_opened(known, mirror) for known in each.function_declarations]
+            declarations = [
+                _opened(known, tools.get(known.name or ""), mirror)
+                for known in each.function_declarations
+            ]
             opened.append(each.model_copy(update={"function_declarations": declarations}))
         else:
             opened.append(each)
     config.tools = cast("Any", opened)
 
 
-def parameters_of(tool: BaseTool) -> dict[str, Any]:
+def parameters_of(tool: BaseTool) -> Mapping[str, Any]:
     """Return the JSON schema of a tool's arguments, empty where it declares none."""
     declaration = tool._get_declaration()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ADK has no other
-    return {} if declaration is None else _parameters(declaration)
+    return {} if declaration is None else _parameters(declaration, tool)
 
 
 def misfit_of(
@@ -99,12 +109,14 @@ def _tools(config: types.GenerateContentConfig) -> list[object]:
     return cast("list[object]", config.tools or [])  # pyright: ignore[reportUnknownMemberType]
 
 
-def _opened(declaration: types.FunctionDeclaration, mirror: Mirror) -> types.FunctionDeclaration:
-    if declaration.name in OWN_TOOLS:
+def _opened(
+    declaration: types.FunctionDeclaration, tool: BaseTool | None, mirror: Mirror
+) -> types.FunctionDeclaration:
+    if isinstance(tool, OwnTool):
         return declaration
     # A result may be an envelope, whatever the tool says of it.
     declaration = declaration.model_copy(update={"response": None, "response_json_schema": None})
-    known = _parameters(declaration)
+    known = _parameters(declaration, tool)
     opened = mirror.schema(known)
     if opened == known:
         return declaration
@@ -120,9 +132,13 @@ def _opened(declaration: types.FunctionDeclaration, mirror: Mirror) -> types.Fun
     return declaration.model_copy(update={"parameters": parameters})
 
 
-def _parameters(declaration: types.FunctionDeclaration) -> dict[str, Any]:
-    """Return the JSON schema of the arguments, which ADK declares in one of two forms."""
+def _parameters(declaration: types.FunctionDeclaration, tool: BaseTool | None) -> Mapping[str, Any]:
+    """Return the JSON schema of the arguments, which ADK declares in one of two forms.
+
+    With the marks of `Verbatim`, which one of them loses.
+    """
     if declaration.parameters is None:
         return dict(declaration.parameters_json_schema or {})
     schema = declaration.parameters.json_schema
-    return schema.model_dump(mode="json", by_alias=True, exclude_none=True)
+    known = schema.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return marked(known, tool.func) if isinstance(tool, FunctionTool) else known

@@ -85,7 +85,7 @@ class CoatcheckPlugin(BasePlugin):
         # A live agent has one request for all turns.
         if SYSTEM_TEXT not in str(config.system_instruction):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
             llm_request.append_instructions([SYSTEM_TEXT])
-        open_to_pointers(config, self._sessions.of().mirror)
+        open_to_pointers(config, known, self._sessions.of().mirror)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
