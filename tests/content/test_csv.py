@@ -89,9 +89,12 @@ def test_records_by_column_are_those_of_the_csv_module(text: str, form: str, is_
     columns = unique_names(records[0] if records else ["a"])
     wanted: list[dict[str, object]] = []
     for record in records:
-        wanted.append(dict.fromkeys(columns) | dict(zip(columns, record, strict=False)))
+        row: dict[str, object] = {}
+        row.update((name, None) for name in columns)
+        row.update(zip(columns, record, strict=False))
         if len(record) > len(columns):
-            wanted[-1][extra_name(columns)] = record[len(columns) :]
+            row[extra_name(columns)] = record[len(columns) :]
+        wanted.append(row)
 
     assert parse_csv(text, form) == records
     found = parse_csv_objects(text, form, columns)
