@@ -152,7 +152,7 @@ async def _search(text: Banked, name: str, rounds: int, timer: Timer) -> Row:
     totals: set[int] = set()
 
     async def search() -> None:
-        totals.add((await bank.search(text.pointer, needle)).total_matches)
+        totals.add((await bank.search(text.pointer, needle)).counted_matches)
 
     async def grep() -> None:
         _grep([str(ripgrep), "-i", "-F", "-c", needle, str(text.payload_file)])
@@ -196,7 +196,7 @@ async def _regex(text: Banked, pattern: str, rounds: int, timer: Timer) -> Row:
 
     async def search() -> None:
         found = await bank.search(text.pointer, pattern, regex=True, ignore_case=False)
-        totals.add(found.total_matches)
+        totals.add(found.counted_matches)
 
     async def grep() -> None:
         _grep([str(ripgrep), "--json", "-e", pattern, str(text.payload_file)])

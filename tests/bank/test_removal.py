@@ -1,10 +1,13 @@
 """How an artifact goes: in an order that no crash can turn into a false answer."""
 
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from coatcheck import Bank
+from coatcheck import Artifact, Bank
 from coatcheck.bank._burial import Burial
 from coatcheck.bank._keys import ScopeKeys
 from coatcheck.bank._removal import Remover
@@ -12,7 +15,7 @@ from coatcheck.bank._shared import Shared
 from coatcheck.bank.collection import collect
 from coatcheck.errors import ExpiredPointerError, StoreUnavailableError, UnknownPointerError
 from coatcheck.records import Limits
-from coatcheck.stores import MemoryStore
+from coatcheck.stores import FileStore, MemoryStore, RedisStore
 from coatcheck.testing import ManualClock
 
 KEYS = ScopeKeys.of("default")
@@ -37,6 +40,89 @@ class Dying(MemoryStore):
     async def delete(self, key: str) -> None:
         self._change()
         await super().delete(key)
+
+    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+        self._change()
+        return await super().delete_matching(payloads)
+
+
+class Between:
+    """Lets something happen just before a record goes, as in another process."""
+
+    happens: Callable[[], Awaitable[object]] | None = None
+
+    async def pause(self, keys: Iterable[str]) -> None:
+        happens = self.happens
+        if happens is not None and any("/records/" in key for key in keys):
+            self.happens = None  # what happens may remove too
+            await happens()
+
+
+class BetweenInMemory(Between, MemoryStore):
+    async def delete(self, key: str) -> None:
+        await self.pause([key])
+        await super().delete(key)
+
+    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+        await self.pause(payloads)
+        return await super().delete_matching(payloads)
+
+
+class BetweenInFiles(Between, FileStore):
+    async def delete_many(self, keys: Sequence[str]) -> None:
+        await self.pause(keys)
+        await super().delete_many(keys)
+
+    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+        await self.pause(payloads)
+        return await super().delete_matching(payloads)
+
+
+class BetweenOnRedis(Between, RedisStore):
+    async def delete_many(self, keys: Sequence[str]) -> None:
+        await self.pause(keys)
+        await super().delete_many(keys)
+
+    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+        await self.pause(payloads)
+        return await super().delete_matching(payloads)
+
+
+@pytest.fixture(params=["memory", "files", "redis"])
+async def between(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
+    store: Any
+    if request.param == "redis":
+        store = BetweenOnRedis(request.getfixturevalue("redis_url"))
+    else:
+        store = BetweenInMemory() if request.param == "memory" else BetweenInFiles(tmp_path)
+    yield store
+    await store.close()
+
+
+@pytest.mark.parametrize("how", ["delete", "gc"])
+async def test_what_is_put_again_while_another_process_removes_it_stays(
+    between: Any, how: str
+) -> None:
+    clock = ManualClock(time.time())
+    here, there = Bank(between, clock=clock), Bank(between, clock=clock)
+    first = await here.put("one", key="k", name="n")
+    anew: list[Artifact] = []
+
+    async def removed_and_put_again() -> None:
+        assert await there.delete(first.pointer)
+        anew.append(await there.put("one", key="k", name="n"))
+
+    between.happens = removed_and_put_again
+    if how == "delete":
+        await here.delete(first.pointer)
+    else:
+        clock.advance(100)
+        await collect(between, older_than_seconds=50, clock=clock)
+
+    assert [each.pointer for each in anew] == [first.pointer]
+    assert await there.get(first.pointer) == "one"
+    assert await Bank(between, clock=clock).get("n") == "one"
+    assert [each.pointer async for each in there.list()] == [first.pointer]
 
 
 async def answer(bank: Bank, pointer: str) -> str:

@@ -1,5 +1,6 @@
 import csv
 import io
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -9,12 +10,16 @@ from coatcheck.content._csv import (
     CsvRows,
     as_object,
     csv_pattern,
+    extra_name,
     parse_csv,
+    parse_csv_column,
+    parse_csv_objects,
     unique_names,
 )
 from coatcheck.content._index import BLOCK_ROWS, Rows
 
 WILD = st.text('ab,,\t""\n\r é', max_size=60)
+TAME = st.lists(st.sampled_from([*"ab,,\t\n é\x0b\x85\u2028\0\ud800", "\r\n"])).map("".join)
 FIELDS = st.text('ab,\t"\n\r é', max_size=5)
 ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 PARTS = st.integers(1, 9) | st.just(10**6)
@@ -71,6 +76,47 @@ def test_long_fields_are_parsed_as_the_csv_module_parses_short_ones(text: str, f
         assert parse_csv(f"{text}\n{long}", form) == [*records, [long]]
     else:
         assert parse_csv(f"{long}\n{text}", form) == [[long], *reference(text, form)]
+
+
+@given(WILD | TAME, FORMS, st.booleans())
+@settings(max_examples=500)
+def test_records_by_column_are_those_of_the_csv_module(text: str, form: str, is_long: bool) -> None:
+    records = reference(text, form)
+    if is_long and '"' not in text:
+        # Over the module's limit, so that all are read by our own pattern.
+        long = "x" * 131_073
+        text, records = f"{text}\n{long}", [*records, [long]]
+    columns = unique_names(records[0] if records else ["a"])
+    wanted: list[dict[str, object]] = []
+    for record in records:
+        row: dict[str, object] = {}
+        row.update((name, None) for name in columns)
+        row.update(zip(columns, record, strict=False))
+        if len(record) > len(columns):
+            row[extra_name(columns)] = record[len(columns) :]
+        wanted.append(row)
+
+    assert parse_csv(text, form) == records
+    found = parse_csv_objects(text, form, columns)
+    assert found == wanted
+    assert [list(each) for each in found] == [list(each) for each in wanted]
+    for number, name in enumerate(columns):
+        assert parse_csv_column(text, form, number) == [each[name] for each in wanted]
+
+
+@pytest.mark.parametrize("field", ["{:05}", '"{:05}"'])
+def test_records_are_let_go_before_all_are_read(field: str) -> None:
+    # To keep them until then takes twice the time, and this much memory.
+    text = "\n".join(",".join(field.format(number) for _ in range(20)) for number in range(3_000))
+    tracemalloc.start()
+    try:
+        found = parse_csv_column(text, "csv", 19)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert found == [f"{number:05}" for number in range(3_000)]
+    assert peak_bytes < 6.5 * len(text)
 
 
 @given(st.lists(st.lists(FIELDS, min_size=1, max_size=4), min_size=1, max_size=4), ENDS, FORMS)

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from coatcheck.content import Encoding, encode, is_parsed_as, parse_payload, parse_rows, rows_span
 from coatcheck.content._index import BLOCK_ROWS
-from coatcheck.content._parsed import is_text_rows, parse_block, tree_bytes
+from coatcheck.content._parsed import (
+    is_text_rows,
+    least_tree_bytes,
+    parse_block,
+    tree_bytes,
+)
 
 pd: Any = import_module("pandas")
 
@@ -223,3 +228,18 @@ def test_the_memory_of_a_tree_is_estimated_within_a_factor(encoding: Encoding) -
 def test_a_single_item_of_an_array_is_estimated_too() -> None:
     assert tree_bytes(b"x" * 200, "npy", 7) < 2_000
     assert tree_bytes(b"a,b\n", "csv", []) < 100
+
+
+def test_an_index_tells_how_much_a_table_takes_before_it_is_parsed() -> None:
+    text = "a,b\n" + "1,2\n" * 3_000
+    encoding = encode(text, content_type="text/csv")
+    payload = encoding.whole()
+    rows = encoding.index.rows
+    assert rows is not None
+
+    tree = parse_payload(payload, "csv", rows)
+
+    assert least_tree_bytes(encoding.index) == tree_bytes(payload, "csv", tree)
+    text_encoding = encode("x" * 500)
+    text_encoding.whole()
+    assert least_tree_bytes(text_encoding.index) == 2_000

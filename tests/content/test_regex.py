@@ -249,7 +249,7 @@ def test_both_engines_cut_long_lines_alike_and_go_on_where_they_were(
     if first.next_search_offset is not None:
         rest = made(pair[0], text, first.next_search_offset, 50, block=block, reach=reach)
         found = fed(cast("RegexSearch", rest), bytes_of(text))
-        assert found.total_matches == first.total_matches - 3
+        assert found.total_matches == first.counted_matches - 3
         assert found.matches[0].offset == first.next_search_offset
 
 
@@ -410,8 +410,102 @@ def test_the_clock_is_looked_at_within_a_window_and_for_all_of_them_together(loo
         _clock=lambda: float(next(looks)),
     )
 
+    found = fed(searching, text.encode())
+
+    assert found.total_matches is None
+    assert 50 <= found.counted_matches < 400
+
+
+SLOW_LATER = "hit\n" + "a" * 40 + "!\n"
+
+
+def test_what_was_asked_for_is_given_though_to_count_the_rest_takes_too_long() -> None:
+    searching = RegexSearch(
+        index_of(SLOW_LATER, 100), "hit|(a|a)+b?[^a!]", limit=1, seconds=0.05, _engine=timed
+    )
+
+    found = fed(searching, SLOW_LATER.encode())
+
+    assert [match.offset for match in found.matches] == [0]
+    assert (found.match_count, found.total_matches, found.counted_matches) == (1, None, 1)
+    assert (found.truncated, found.next_search_offset) == (True, 3)
+
+
+def test_one_match_less_than_asked_for_is_no_answer_when_time_is_over() -> None:
+    searching = RegexSearch(
+        index_of(SLOW_LATER, 100), "hit|(a|a)+b?[^a!]", limit=2, seconds=0.05, _engine=timed
+    )
+
     with pytest.raises(DeadlineError):
-        fed(searching, text.encode())
+        fed(searching, SLOW_LATER.encode())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("pattern", ["x", "x|é", r"\bx"])
+@pytest.mark.parametrize("limit", [1, 3])
+def test_pages_joined_give_all_matches_wherever_time_is_over(
+    engine: Making, pattern: str, limit: int
+) -> None:
+    text = "x\néé\n" * 150 + "-\n" * 200 + "x" * 70
+    index = index_of(text, 100)
+    payload = text.encode()
+    whole = fed(RegexSearch(index, pattern, _engine=engine, _block_chars=100), payload)
+    counts: set[int | None] = set()
+
+    def page(offset: int, look: int) -> Matches:
+        looks = iter(range(1_000_000))
+        searching = RegexSearch(
+            index,
+            pattern,
+            offset,
+            limit,
+            seconds=look,
+            _engine=engine,
+            _block_chars=100,
+            _window_blocks=1,
+            _clock=lambda: float(next(looks)),
+        )
+        return fed(searching, payload)
+
+    for look in range(3, 40):
+        try:
+            first = page(0, look)
+        except DeadlineError:
+            continue
+        counts.add(first.total_matches)
+        assert first.counted_matches <= (whole.total_matches or 0)
+        assert first.matches == whole.matches[:limit]
+        assert first.next_search_offset is not None
+        rest = page(first.next_search_offset, 1_000_000)
+        assert rest.matches == whole.matches[limit : 2 * limit]
+        assert limit + (rest.total_matches or 0) == whole.total_matches
+
+    assert None in counts
+
+
+def test_once_time_is_over_no_window_more_is_fetched() -> None:
+    text = "x\n" * 400
+    looks = iter(range(1_000_000))
+    searching = RegexSearch(
+        index_of(text, 100),
+        "x",
+        limit=1,
+        seconds=9,
+        _block_chars=100,
+        _window_blocks=1,
+        _clock=lambda: float(next(looks)),
+    )
+    windows = 0
+
+    for start, stop in searching.windows():
+        searching.feed(text[start:stop].encode())
+        windows += 1
+    found = searching.result()
+
+    assert windows < 8
+    assert found.total_matches is None
+    assert 0 < found.counted_matches < 400
+    assert found.next_search_offset == 2
 
 
 def test_only_time_in_which_a_window_is_searched_counts() -> None:

@@ -1,10 +1,13 @@
 """The file store: the whole suite, how its files lie, and what may not be followed or read."""
 
+import asyncio
 import os
 import socket
 import stat
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from coatcheck.stores import (
     SupportsBatch,
     SupportsCreate,
     SupportsExpiry,
+    SupportsMatch,
     SupportsPath,
     SupportsRange,
     SupportsStream,
@@ -44,15 +48,47 @@ def test_file_store_behaves_as_a_dict_over_random_steps(tmp_path: Path) -> None:
     check_store(lambda: FileStore(tempfile.mkdtemp(dir=tmp_path)), runs=20, steps=12)
 
 
-def test_file_store_has_range_stream_and_create_only() -> None:
+def test_file_store_has_range_stream_create_and_match_only() -> None:
     store: Store = FileStore("/nowhere")
 
     assert isinstance(store, SupportsRange)
     assert isinstance(store, SupportsPath)
     assert isinstance(store, SupportsStream)
     assert isinstance(store, SupportsCreate)
+    assert isinstance(store, SupportsMatch)
     assert not isinstance(store, SupportsExpiry)
     assert not isinstance(store, SupportsBatch)
+
+
+def test_what_is_created_behind_a_removal_is_not_removed_by_another_thread(tmp_path: Path) -> None:
+    rounds = range(200)
+    together = threading.Barrier(2, timeout=30)
+
+    async def only_remove() -> None:
+        store = FileStore(tmp_path)
+        for number in rounds:
+            together.wait()
+            await store.delete_matching({"a/1": b"%d" % number})
+            together.wait()
+
+    async def remove_and_create() -> list[bytes | None]:
+        store = FileStore(tmp_path)
+        found: list[bytes | None] = []
+        await store.put("a/1", b"0")
+        for number in rounds:
+            together.wait()
+            await store.delete_matching({"a/1": b"%d" % number})
+            assert await store.create("a/1", b"%d" % (number + 1))
+            together.wait()
+            found.append(await store.get("a/1"))
+        return found
+
+    with ThreadPoolExecutor(2) as pool:
+        other = pool.submit(asyncio.run, only_remove())
+        found = pool.submit(asyncio.run, remove_and_create()).result(60)
+        other.result(60)
+
+    assert found == [b"%d" % (number + 1) for number in rounds]
 
 
 def tree(root: Path) -> dict[str, str]:

@@ -8,6 +8,7 @@ from coatcheck.stores import (
     SupportsBatch,
     SupportsCreate,
     SupportsExpiry,
+    SupportsMatch,
     SupportsRange,
     SupportsStream,
 )
@@ -42,6 +43,7 @@ def test_memory_store_has_every_capability() -> None:
         SupportsBatch,
         SupportsCreate,
         SupportsExpiry,
+        SupportsMatch,
         SupportsRange,
         SupportsStream,
     ):

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coatcheck import Bank, Kind, Limits
+from coatcheck.records import Match, Matches
 from coatcheck.stores import MemoryStore
 from coatcheck.tools import artifact_tools, retrieval_tools
+from coatcheck.tools._retrieve import _matches_reply
 
 ROWS: list[Any] = [{"id": number, "city": ("Łódź", "Lyon")[number % 2]} for number in range(3_000)]
 LOG = "".join(f"{number} {'ERROR' if number == 700 else 'info'} żółć\n" for number in range(1_000))
@@ -98,6 +100,28 @@ async def test_a_pattern_is_searched_for_on_request_only(bank: Bank) -> None:
     assert [match["line"] for match in found["matches"]] == [701]
     assert found["totalMatches"] == 1
     assert literal["totalMatches"] == 0
+
+
+def test_matches_that_there_was_no_time_to_count_have_no_total() -> None:
+    found = Matches(
+        matches=(Match(7, 1, 0, "before x"),),
+        match_count=1,
+        total_matches=None,
+        counted_matches=5_000,
+        truncated=True,
+        next_search_offset=90,
+    )
+
+    reply = json.loads(_matches_reply(found))
+
+    del reply["matches"]
+    assert reply == {
+        "matchCount": 1,
+        "totalMatches": None,
+        "countedMatches": 5_000,
+        "truncated": True,
+        "nextSearchOffset": 90,
+    }
 
 
 async def test_a_query_answers_with_its_language_and_value(bank: Bank) -> None:

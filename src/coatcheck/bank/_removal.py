@@ -64,17 +64,17 @@ class Remover:
             key: entries_of(shared, self._keys, record)[::-1] for key, record in by_key.items()
         }
         await shared.delete_each([entry for each in entries.values() for entry in each])
-        # A store cannot delete on a condition. Between processes the gap is two calls wide.
         async with AsyncExitStack() as alone:
             for key in sorted(by_key):  # in one order, as others may wait for some of the same
                 await alone.enter_async_context(shared.alone(key))
             stored = await shared.get_each(list(by_key))
-            standing = [
-                key
+            ours = {
+                key: each
                 for (key, record), each in zip(by_key.items(), stored, strict=True)
-                if self._is_ours(each, record)
-            ]
-            await shared.delete_each(standing)
+                if each is not None and self._is_ours(each, record)
+            }
+            others = await shared.delete_matching(ours)
+            standing = [key for key in ours if key not in others]
         young_ns = shared.now_ns() - WRITTEN_NS
         # Again: its writer may have listed one meanwhile, and found the record still there.
         young = [key for key in standing if by_key[key].stored_ns > young_ns]
@@ -103,15 +103,14 @@ class Remover:
         What it named is unknown: its entries stay, and nobody sees them.
         """
         key = self._keys.record(id_)
-        is_there = await self._shared.store.get(key) is not None
-        await self._shared.store.delete(key)
+        stored = await self._shared.store.get(key)
+        if stored is not None:
+            await self._shared.delete_matching({key: stored})
         self._shared.cache.drop(key)
-        return is_there
+        return stored is not None
 
-    def _is_ours(self, stored: bytes | None, record: Record) -> bool:
+    def _is_ours(self, stored: bytes, record: Record) -> bool:
         """Return whether what is stored under an id is still what we know of it."""
-        if stored is None:
-            return False
         try:
             standing = own_record(stored, record.artifact.id, self._keys)
         except StoreFormatError:  # of another writer, as ours could be read

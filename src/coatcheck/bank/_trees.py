@@ -9,6 +9,7 @@ from ..content import (
     index_outline,
     is_parsed_as,
     is_tabular_form,
+    least_tree_bytes,
     parse_payload,
     tree_bytes,
 )
@@ -29,8 +30,6 @@ TREE_FORMS = frozenset({"json-pointer", "jsonpath"})
 
 _CACHE_SHARE = 2
 """A tree takes at most a half of `Limits.cache_bytes`: what is read beside it should stay."""
-_GROWTH = 4
-"""Parsed, most payloads take that many times their bytes, or more."""
 _HEAD_BYTES = 1_024
 
 
@@ -114,8 +113,8 @@ class Trees:
         return tree if held is None else held.take(record, tree)
 
     def may_keep(self, record: Record) -> bool:
-        """Return whether a tree is small enough to be remembered, as far as its size tells."""
-        return record.index.size_bytes * _GROWTH <= self._limit_bytes
+        """Return whether a tree is small enough to be remembered, as far as its index tells."""
+        return least_tree_bytes(record.index) <= self._limit_bytes
 
     def _kept(self, record: Record) -> Tree | None:
         kept = self._shared.cache.get(f"{record.payload_key}#")

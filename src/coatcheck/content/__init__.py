@@ -18,6 +18,7 @@ from ._own import own
 from ._page import PagePlan, plan_page
 from ._parsed import (
     is_parsed_as,
+    least_tree_bytes,
     parse_block,
     parse_payload,
     parse_rows,
@@ -84,6 +85,7 @@ __all__ = [
     "is_parsed_as",
     "is_tabular",
     "is_tabular_form",
+    "least_tree_bytes",
     "lines_section",
     "loads",
     "misspelt",

@@ -6,12 +6,16 @@ not count, a quote opens a field only at its start, and records need not be of o
 
 import csv
 import re
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
 from io import StringIO
+from itertools import zip_longest
+from typing import TypeVar
 
 from ._index import BLOCK_ROWS, count_newlines, skip_lines
 from ._rows import RowPattern, RowScanner
+
+T = TypeVar("T")
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _EXTRA = "extra"
@@ -122,13 +126,63 @@ def parse_csv(text: str, form: str) -> list[list[str]]:
     >>> parse_csv('1,"a ""b""\n"\r\n\r\n2', "csv")
     [['1', 'a "b"\n'], ['2']]
     """
-    if '"' not in text and "\r" not in text:
-        return [line.split(DELIMITERS[form]) for line in text.split("\n") if line]
-    lines = StringIO(text, newline="")
+    return _taken(list, text, form)
+
+
+def parse_csv_objects(text: str, form: str, columns: tuple[str, ...]) -> list[dict[str, object]]:
+    """Return each record of `text` by column, as `as_object` does."""
+    count = len(columns)
+
+    def objects(records: Iterable[list[str]]) -> list[dict[str, object]]:
+        return [
+            dict(zip(columns, record))  # noqa: B905 - of one length; most records are, so at once
+            if len(record) == count
+            else as_object(record, columns)
+            for record in records
+        ]
+
+    return _taken(objects, text, form)
+
+
+def parse_csv_column(text: str, form: str, column: int) -> list[str | None]:
+    """Return one field of each record of `text`, None of a record that is too short.
+
+    Args:
+        text: Whole records.
+        form: ``csv`` or ``tsv``.
+        column: From 0.
+    """
+
+    def fields(records: Iterable[list[str]]) -> list[str | None]:
+        return [record[column] for record in records]
+
     try:
-        return [record for record in csv.reader(lines, delimiter=DELIMITERS[form]) if record]
+        return _taken(fields, text, form, column + 1)
+    except IndexError:
+        records = parse_csv(text, form)
+        return [record[column] if column < len(record) else None for record in records]
+
+
+def _taken(take: Callable[[Iterable[list[str]]], T], text: str, form: str, splits: int = -1) -> T:
+    """Return what is made of the records of `text`, each of which may be let go at once.
+
+    To keep all of them first would take twice as long: it is new memory for each.
+
+    Args:
+        take: Makes it. It may be called twice.
+        text: Whole records.
+        form: ``csv`` or ``tsv``.
+        splits: After so many delimiters a record need not be split.
+    """
+    delimiter = DELIMITERS[form]
+    if '"' not in text:
+        plain = text.replace("\r\n", "\n")
+        if "\r" not in plain:
+            return take(line.split(delimiter, splits) for line in plain.split("\n") if line)
+    try:
+        return take(filter(None, csv.reader(StringIO(text, newline=""), delimiter=delimiter)))
     except csv.Error:  # a field over 131,072 characters; its limit is the whole process's
-        return _parse_long(text, form)
+        return take(_parse_long(text, form))
 
 
 def _is_plain(lines: bytes) -> bool:
@@ -192,16 +246,17 @@ def extra_name(columns: Sequence[str]) -> str:
     return unique_names([*columns, _EXTRA])[-1]
 
 
+# Else it would be made anew for each record that is too long.
+_extra_name = lru_cache(8)(extra_name)
+
+
 def as_object(fields: Sequence[str], columns: Sequence[str]) -> dict[str, object]:
     """Return a record by column: None where it is short; what is over is a list, last.
 
     >>> as_object(["1"], ["a", "b"]), as_object(["1", "2", "3"], ["a"])
     ({'a': '1', 'b': None}, {'a': '1', 'extra': ['2', '3']})
     """
-    if len(fields) == len(columns):
-        return dict(zip(columns, fields, strict=True))
-    named: dict[str, object] = {name: None for name in columns}  # noqa: C420 - types are lost
-    named.update(zip(columns, fields, strict=False))
+    named: dict[str, object] = dict(zip_longest(columns, fields[: len(columns)]))
     if len(fields) > len(columns):
-        named[extra_name(columns)] = list(fields[len(columns) :])
+        named[_extra_name(tuple(columns))] = list(fields[len(columns) :])
     return named

@@ -5,7 +5,7 @@ from typing import TypeVar, cast
 from ._arrays import ARRAY_ROWS, load_array, plain_array
 from ._binary_rows import take_rows
 from ._content_type import names_json
-from ._csv import DELIMITERS, as_object, parse_csv
+from ._csv import DELIMITERS, parse_csv_column, parse_csv_objects
 from ._encoding import encode
 from ._index import BLOCK_ROWS, BOM, Index, Rows
 from ._json import loads
@@ -18,12 +18,14 @@ _SPACE = " \t\r\n"
 
 # What CPython 3.11 takes for parsed JSON, measured; most of a string is its characters.
 _OBJECT_BYTES = 184
-T = TypeVar("T")
-
 _ARRAY_BYTES = 64
 _VALUE_BYTES = 56
 _KEY_BYTES = 24
 _ARRAY_GROWTH = 5
+_GROWTH = 4
+"""Parsed, most payloads take that many times their bytes, or more."""
+
+T = TypeVar("T")
 
 
 def is_parsed_as(form: str, content_type: str, index: Index, head: str) -> str | None:
@@ -133,11 +135,7 @@ def parse_column(rows: Rows, piece: bytes, first: int, stop: int, column: int) -
     Raises:
         ValueError: The payload is damaged.
     """
-    records = parse_csv(piece.decode("utf-8", "surrogatepass"), rows.format)
-    try:
-        found: list[str | None] = [record[column] for record in records]
-    except IndexError:  # some are short
-        found = [record[column] if column < len(record) else None for record in records]
+    found = parse_csv_column(piece.decode("utf-8", "surrogatepass"), rows.format, column)
     return _counted(found, min(stop * BLOCK_ROWS, rows.count) - first * BLOCK_ROWS)
 
 
@@ -159,21 +157,28 @@ def tree_bytes(payload: bytes, parsed_as: str, value: object) -> int:
     rows = cast("list[dict[str, object]]", value if isinstance(value, list) else [])
     if parsed_as == ARRAY_ROWS:
         return _ARRAY_GROWTH * len(payload) + _ARRAY_BYTES * len(rows)
-    return len(payload) + len(rows) * (_OBJECT_BYTES + _VALUE_BYTES * (len(rows[0]) if rows else 0))
+    return _table_bytes(len(payload), len(rows), len(rows[0]) if rows else 0)
+
+
+def least_tree_bytes(index: Index) -> int:
+    """Return how much memory a payload takes once it is parsed, at least: what its index tells."""
+    rows = index.rows
+    if rows is not None and rows.format in DELIMITERS:
+        return _table_bytes(index.size_bytes, rows.count, len(rows.columns))
+    return _GROWTH * index.size_bytes
+
+
+def _table_bytes(size_bytes: int, rows: int, columns: int) -> int:
+    return size_bytes + rows * (_OBJECT_BYTES + _VALUE_BYTES * columns)
 
 
 def _parse(text: bytes, rows: Rows) -> list[object]:
     """Return all rows of a text that starts with one."""
     if rows.format in DELIMITERS:
-        records = parse_csv(text.decode("utf-8", "surrogatepass"), rows.format)
-        columns, count = rows.columns, len(rows.columns)
-        # Without a call for each: of a column of many rows, that was a quarter of the time.
-        return [
-            dict(zip(columns, record, strict=False))
-            if len(record) == count
-            else as_object(record, columns)
-            for record in records
-        ]
+        objects = parse_csv_objects(
+            text.decode("utf-8", "surrogatepass"), rows.format, rows.columns
+        )
+        return cast("list[object]", objects)
     if rows.format == "ndjson":
         lines = [line for line in text.split(b"\n") if line and not line.isspace()]
         text = b",".join(lines)

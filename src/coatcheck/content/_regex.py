@@ -38,7 +38,8 @@ class RegexSearch(Windowed):
         index: Of the payload to search.
         pattern: 1 to 200 characters, as `parse_regex` reads them.
         offset: Character from which on to search.
-        limit: Most matches to return, 1 or more; above 50 means 50. All are counted.
+        limit: Most matches to return, 1 or more; above 50 means 50. Where these are found, the
+            rest is only counted, as long as there is time.
         ignore_case: Whether case counts where the pattern does not say.
         seconds: How long the windows may take in all.
 
@@ -106,7 +107,12 @@ class RegexSearch(Windowed):
             cut, stop = self._part(window, block)
             if begin < cut and (cut == stop or block % PART_BLOCKS == 0):
                 hits = self._found(window.piece, begin, cut, stop, places)
-                self._take(window, self._in_time(hits), cut)
+                try:
+                    self._take(window, self._in_time(hits), cut)
+                except TimeoutError:
+                    if not self._end(window, max(begin, self._next_byte - window.start)):
+                        raise self._late() from None
+                    return
                 begin = max(cut, self._next_byte - window.start)
         self._at = window.start + begin
         self._left_seconds = self._stops_at - self._clock()
@@ -156,17 +162,14 @@ class RegexSearch(Windowed):
         return self._engine.hits(text, start, stop, seconds)
 
     def _in_time(self, found: Iterator[Hits[Any]]) -> Iterator[Hits[Any]]:
-        try:
-            for hits in found:
-                yield hits
-                self._check_time()
-        except TimeoutError:
-            raise self._late() from None
+        for hits in found:
+            yield hits
+            self._check_time()
         self._check_time()
 
     def _check_time(self) -> None:
         if self._clock() > self._stops_at:
-            raise self._late()
+            raise TimeoutError
 
     def _late(self) -> DeadlineError:
         hint = "Search for a rarer pattern, one with more literal text, or from a later offset."

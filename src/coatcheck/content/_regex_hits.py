@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from ._find import Hits, encoded
 
+T = TypeVar("T")
 Span = tuple[int, int]
 """Where a hit starts and ends."""
 
@@ -39,14 +40,12 @@ class Engine(Protocol):
 
 def match_hits(matches: Iterator[Spanned]) -> Iterator[Hits[Spanned]]:
     """Yield hits in small numbers. Where they are is asked of the engine only as needed."""
-    while found := list(islice(matches, _HITS_AT_ONCE)):
-        yield Hits(found, _span)
+    return (Hits(found, _span) for found in _some(matches))
 
 
 def span_hits(spans: Iterator[Span]) -> Iterator[Hits[Span]]:
     """Yield hits in small numbers."""
-    while found := list(islice(spans, _HITS_AT_ONCE)):
-        yield Hits(found, _same)
+    return (Hits(found, _same) for found in _some(spans))
 
 
 def byte_spans(text: str, start: int, spans: Iterable[Span]) -> Iterator[Span]:
@@ -71,6 +70,20 @@ def char_before(text: bytes, byte: int) -> int:
     while byte and text[byte] & 0b1100_0000 == 0b1000_0000:
         byte -= 1
     return byte
+
+
+def _some(found: Iterator[T]) -> Iterator[list[T]]:
+    while True:
+        some: list[T] = []
+        try:
+            some.extend(islice(found, _HITS_AT_ONCE))
+        except TimeoutError:
+            if some:  # was found in time
+                yield some
+            raise
+        if not some:
+            return
+        yield some
 
 
 def _span(match: Spanned) -> Span:

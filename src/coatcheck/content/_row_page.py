@@ -7,7 +7,7 @@ from itertools import accumulate
 import orjson
 
 from ..records import Page
-from ._csv import as_object, parse_csv
+from ._csv import parse_csv_objects
 from ._index import BLOCK_ROWS, Rows
 from ._json import dumps
 from ._row_start import row_pattern, row_place
@@ -192,13 +192,8 @@ def _line_rows(texts: list[str], _rows: Rows) -> list[str]:
 
 
 def _csv_rows(texts: list[str], rows: Rows) -> list[str]:
-    width = len(rows.columns)
     objects = [
-        dict(zip(rows.columns, record))  # noqa: B905 - of one length; most rows are, so at once
-        if len(record) == width
-        else as_object(record, rows.columns)
-        for text in texts
-        for record in parse_csv(text, rows.format)
+        record for text in texts for record in parse_csv_objects(text, rows.format, rows.columns)
     ]
     try:
         # Of texts alone orjson writes what `dumps` does, at half the cost.

@@ -32,7 +32,8 @@ class Windowed:
     Args:
         index: Of the payload to search.
         offset: Character from which on to search.
-        limit: Most matches to return, 1 or more; above 50 means 50. All are counted.
+        limit: Most matches to return, 1 or more; above 50 means 50. All are counted, if there is
+            time.
         window_blocks: Blocks of the index in one window.
         part_blocks: What the first block of each window, of all blocks, is a multiple of.
         after_bytes: How far a window reaches over the next one.
@@ -76,6 +77,7 @@ class Windowed:
         self._total = 0
         self._matches: list[Match] = []
         self._next_offset: int | None = None
+        self._is_over = False
 
     def windows(self) -> Iterator[tuple[int, int]]:
         """Yield the byte ranges, half-open, that are to be fed in this order.
@@ -83,6 +85,8 @@ class Windowed:
         Each reaches over its neighbours by what a snippet and a hit across the border need.
         """
         for window in range(self._window_count):
+            if self._is_over:
+                return
             yield self._fetched(*self._core(window))
 
     def feed(self, piece: bytes) -> None:
@@ -119,12 +123,13 @@ class Windowed:
         Raises:
             RuntimeError: Not all windows were fed.
         """
-        if self._fed != self._window_count:
+        if self._fed != self._window_count and not self._is_over:
             raise RuntimeError(f"{self._fed} of {self._window_count} windows were fed")
         return Matches(
             matches=tuple(self._matches),
             match_count=len(self._matches),
-            total_matches=self._total,
+            total_matches=None if self._is_over else self._total,
+            counted_matches=self._total,
             truncated=self._next_offset is not None,
             next_search_offset=self._next_offset,
         )
@@ -151,6 +156,24 @@ class Windowed:
             for number in range(min(count, wanted)):
                 first, last = hits.span(number)
                 self._keep(window.cursor, origin + first, origin + last)
+
+    def _end(self, window: "Window", byte: int) -> bool:
+        """End the search before all is searched, if so many hits were found as were asked for.
+
+        Args:
+            window: The one that was searched last.
+            byte: Of the window. All hits that begin before it were found.
+
+        Returns:
+            Whether it has ended.
+        """
+        if len(self._matches) < self._limit:
+            return False
+        if self._next_offset is None:
+            window.cursor.move(byte)
+            self._next_offset = window.cursor.chars
+        self._is_over = True
+        return True
 
     def _keep(self, cursor: "_Cursor", first: int, last: int) -> None:
         cursor.move(first)

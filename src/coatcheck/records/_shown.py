@@ -166,10 +166,14 @@ class Matches:
 
     matches: tuple[Match, ...]
     match_count: int
-    total_matches: int
+    total_matches: int | None
+    """None where the time was over before all were counted."""
+    counted_matches: int
+    """How many were counted: all, or as many as there was time for."""
     truncated: bool
     next_search_offset: int | None
-    """Offset of the first match that was not returned, None when all were."""
+    """Offset of the first match that was not returned, None when all were. Where none is known
+    and the time was over, how far the search came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

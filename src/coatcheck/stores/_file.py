@@ -1,11 +1,12 @@
 """A store of plain files, which other programs may open, and several processes share."""
 
+import fcntl
 import itertools
 import os
 import stat
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -124,6 +125,11 @@ class FileStore:
                                 os.unlink(name, dir_fd=folder)
                 drop_if_empty(self._folders, home)
 
+    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+        paths = [(split_key(key), key) for key in payloads]
+        with unavailable:
+            return {key for path, key in paths if self._is_other(path, payloads[key])}
+
     async def keys(self, folder: str) -> AsyncIterator[str]:
         with unavailable:
             pages = page_paths(self._folders, split_folder(folder))
@@ -221,6 +227,25 @@ class FileStore:
             else:
                 with find_file(name, folder) as file:
                     yield home, file
+
+    def _is_other(self, path: list[str], payload: bytes) -> bool:
+        """Remove a file that holds `payload`; return whether it holds something else."""
+        with self._found(path) as (home, file):
+            if file is None:
+                return False
+            # Whoever else would remove this very file so waits here, and finds it removed.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if _pread(file, 0, os.fstat(file).st_size) != payload:
+                return True
+            with self._folders.find(home) as folder:
+                if folder is None:
+                    return False
+                with find_file(path[-1], folder) as standing:
+                    if standing is None or not os.path.sameopenfile(file, standing):
+                        return standing is not None
+                os.unlink(path[-1], dir_fd=folder)
+        drop_if_empty(self._folders, home)
+        return False
 
     def _list(self, segments: list[str], most: int) -> list[str] | None:
         """Return the names of files in a folder, None where it holds more than `most`."""

@@ -120,6 +120,20 @@ class MemoryStore:
             self._forget()
             self._drop(key)
 
+    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+        others: set[str] = set()
+        for key in payloads:
+            split_key(key)
+        with self._lock:
+            self._forget()
+            for key, payload in payloads.items():
+                found = self._find(key)
+                if found is not None and found[0] != payload:
+                    others.add(key)
+                elif found is not None:
+                    self._drop(key)
+        return others
+
     async def keys(self, folder: str) -> AsyncIterator[str]:
         split_folder(folder)
         with self._lock:

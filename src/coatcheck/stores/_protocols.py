@@ -127,6 +127,22 @@ class SupportsCreate(Protocol):
 
 
 @runtime_checkable
+class SupportsMatch(Protocol):
+    """A store that removes what is still as it was read, and nothing that came since."""
+
+    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+        """Remove each key of `payloads` under which exactly that payload is stored.
+
+        To compare and to remove is one step: what others `create` behind a removal stays,
+        whoever removed what was there before.
+
+        Returns:
+            The keys under which something else is stored now. A missing key is none of them.
+        """
+        ...
+
+
+@runtime_checkable
 class SupportsExpiry(Protocol):
     """A store that forgets by itself."""
 

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
@@ -10,7 +10,16 @@ from ..errors import StoreUnavailableError
 from ._keys import check_batch, check_ttl, check_window, split_folder, split_key
 from ._protocols import Vitals
 from ._redis_batch import LONGEST_SECONDS, RESTLESS, Batch, Places, milliseconds
-from ._redis_commands import WRONG_TYPE, Command, delete, enter, list_page, live, transaction
+from ._redis_commands import (
+    WRONG_TYPE,
+    Command,
+    delete,
+    delete_matching,
+    enter,
+    list_page,
+    live,
+    transaction,
+)
 from ._redis_parts import Parts, Upload, ask_head, window
 from ._redis_url import RedisAddress
 
@@ -209,6 +218,22 @@ class RedisStore:
             entries = self._places.entries(dict.fromkeys(some, 0))
             await self._pools.ask(delete([self._places.name(key) for key in some], entries))
 
+    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+        for key in payloads:
+            split_key(key)
+        others: set[str] = set()
+        for some in _in_bounds(payloads, self._part_bytes):
+            commands: list[Command] = []
+            for key in some:
+                folder, slash, member = key.rpartition("/")
+                listing = self._places.folder(folder + slash)
+                commands.append(
+                    delete_matching(self._places.name(key), payloads[key], listing, member)
+                )
+            answers = await self._pools.ask(*commands)
+            others |= {key for key, is_other in zip(some, answers, strict=True) if is_other}
+        return others
+
     async def keys(self, folder: str) -> AsyncIterator[str]:
         split_folder(folder)
         name = self._places.folder(folder)
@@ -315,6 +340,20 @@ def _lasting(ttl_seconds: float | None) -> float:
         )
         return _TTL_SECONDS
     return min(ttl_seconds, LONGEST_SECONDS)
+
+
+def _in_bounds(payloads: Mapping[str, bytes], most_bytes: int) -> Iterator[list[str]]:
+    """Yield keys by as many as are asked for at once, unless their payloads are too large."""
+    some: list[str] = []
+    size_bytes = 0
+    for key, payload in payloads.items():
+        size_bytes += len(payload)
+        if some and (len(some) == _MOST_AT_ONCE or size_bytes > most_bytes):
+            yield some
+            some, size_bytes = [], len(payload)
+        some.append(key)
+    if some:
+        yield some
 
 
 async def _discard(uploads: Collection[Upload]) -> None:

@@ -43,6 +43,29 @@ _DELETE = (
 for at = #KEYS + 1, #ARGV, 2 do redis.call('ZREM', ARGV[at], ARGV[at + 1]) end
 """
 )
+_DELETE_MATCHING = """
+local name, payload, at = KEYS[1], ARGV[1], 1
+local head = {}
+if redis.call('TYPE', name).ok == 'hash' then
+  head = redis.call('HMGET', name, 'token', 'count')
+  for part = 0, (head[2] or 0) - 1 do
+    local piece = redis.call('GET', name .. '#' .. head[1] .. '#' .. part) or ''
+    if piece ~= string.sub(payload, at, at + #piece - 1) then return 1 end
+    at = at + #piece
+  end
+  if at ~= #payload + 1 then return 1 end
+else
+  local standing = redis.call('GET', name)
+  if not standing then return 0 end
+  if standing ~= payload then return 1 end
+end
+for part = 0, (head[2] or 0) - 1 do
+  redis.call('UNLINK', name .. '#' .. head[1] .. '#' .. part)
+end
+redis.call('UNLINK', name)
+redis.call('ZREM', ARGV[2], ARGV[3])
+return 0
+"""
 _LIVE = """
 for number, name in ipairs(KEYS) do
   local lives = ARGV[number + 1]
@@ -103,6 +126,11 @@ def delete(names: Sequence[str], entries: Iterable[tuple[str, str, int]]) -> Com
     """
     listed = [each for folder, member, _ in entries for each in (folder, member)]
     return ("EVAL", _DELETE, len(names), *names, *("" for _ in names), *listed)
+
+
+def delete_matching(name: str, payload: bytes, folder: str, member: str) -> Command:
+    """Return what removes a name that holds `payload`, and answers 1 where it holds another."""
+    return ("EVAL", _DELETE_MATCHING, 1, name, payload, folder, member)
 
 
 def live(names: Mapping[str, int], *, at_least: bool = False) -> list[Command]:

@@ -16,6 +16,7 @@ from ..stores import (
     SupportsCopy,
     SupportsCreate,
     SupportsGather,
+    SupportsMatch,
     SupportsPurge,
     SupportsRange,
     SupportsStream,
@@ -59,6 +60,13 @@ class CapabilitySuite(LastingSuite):
         """Return the store where it has this capability."""
         if not isinstance(store, SupportsPurge):
             pytest.skip("this store has no delete_many")
+        return store
+
+    @pytest.fixture
+    def matching(self, store: Store) -> SupportsMatch:
+        """Return the store where it has this capability."""
+        if not isinstance(store, SupportsMatch):
+            pytest.skip("this store has no delete_matching")
         return store
 
     @pytest.fixture
@@ -315,6 +323,44 @@ class CapabilitySuite(LastingSuite):
 
         await store.put("a/1", b"third")
         assert await store.get("a/1") == b"third"
+
+    @pytest.mark.parametrize("size", [1, 1_100_000])
+    async def test_only_what_is_as_it_was_read_is_removed(
+        self, store: Store, matching: SupportsMatch, size: int
+    ) -> None:
+        same, other = b"s" * size, b"s" * (size - 1) + b"o"
+        await store.put("a/same", same)
+        await store.put("a/longer", same + b"s")
+        await store.put("a/other", other)
+        await store.put("a/empty", b"")
+
+        names = ["a/same", "a/longer", "a/other", "a/empty", "a/missing", "b/missing"]
+        others = await matching.delete_matching(dict.fromkeys(names, same))
+
+        assert others == {"a/longer", "a/other", "a/empty"}
+        assert await store.get("a/same") is None
+        assert await store.get("a/longer") == same + b"s"
+        assert await store.get("a/other") == other
+        assert await listing(store, "a/") == ["a/empty", "a/longer", "a/other"]
+        assert await matching.delete_matching({"a/empty": b""}) == set()
+        assert await store.get("a/empty") is None
+        assert await matching.delete_matching({}) == set()
+
+    async def test_what_is_created_behind_a_removal_is_not_removed_by_another(
+        self, store: Store, matching: SupportsMatch, creating: SupportsCreate
+    ) -> None:
+        async def remove_and_create(payload: bytes, new: bytes) -> None:
+            assert await matching.delete_matching({"a/1": payload}) == set()
+            assert await creating.create("a/1", new)
+
+        for number in range(20):
+            payload, new = b"%d" % number, b"%d" % (number + 1)
+            await store.put("a/1", payload)
+            async with anyio.create_task_group() as group:
+                group.start_soon(remove_and_create, payload, new)
+                for _ in range(3):
+                    group.start_soon(matching.delete_matching, {"a/1": payload})
+            assert await store.get("a/1") == new
 
     @pytest.mark.parametrize("size", [10, 1_100_000])
     async def test_one_of_twenty_that_create_at_once_wins(

@@ -113,6 +113,8 @@ def _matches_reply(found: Matches) -> str:
         "totalMatches": found.total_matches,
         "truncated": found.truncated,
     }
+    if found.total_matches is None:
+        reply["countedMatches"] = found.counted_matches
     if found.next_search_offset is not None:
         reply["nextSearchOffset"] = found.next_search_offset
     reply["matches"] = [

@@ -7,10 +7,11 @@ import pytest
 from rich.console import Console
 
 from coatcheck import BlockingBank
-from coatcheck.apps.cli._lines import human_size
+from coatcheck.apps.cli._lines import human_size, matches_line
 from coatcheck.apps.cli._show import facts, human_age, listing
 from coatcheck.apps.cli._show_glimpse import bar, drawn_glimpse
-from coatcheck.records import Glimpse
+from coatcheck.apps.cli._wire import matches_wire
+from coatcheck.records import Glimpse, Match, Matches
 
 from .conftest import Run
 
@@ -30,6 +31,22 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 )
 def test_size_is_said_in_powers_of_a_thousand(size: int, said: str) -> None:
     assert human_size(size) == said
+
+
+def test_matches_that_there_was_no_time_to_count_are_so_many_at_least() -> None:
+    found = Matches(
+        matches=(Match(7, 1, 0, "before x"),),
+        match_count=1,
+        total_matches=None,
+        counted_matches=5_000,
+        truncated=True,
+        next_search_offset=90,
+    )
+
+    wire = matches_wire(found)
+
+    assert (wire["totalMatches"], wire["countedMatches"]) == (None, 5_000)
+    assert matches_line(found) == "1 of at least 5,000 matches; next: --offset 90"
 
 
 @pytest.mark.parametrize(

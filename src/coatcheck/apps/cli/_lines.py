@@ -85,9 +85,10 @@ def page_line(page: Page) -> str:
 
 def matches_line(found: Matches) -> str:
     """Return how much was found, and how to get the rest."""
-    if not found.total_matches:
+    if not found.counted_matches:
         return "no match"
-    line = f"{found.match_count:,} of {found.total_matches:,} matches"
+    least = "at least " if found.total_matches is None else ""
+    line = f"{found.match_count:,} of {least}{found.counted_matches:,} matches"
     if found.next_search_offset is None:
         return line
     return f"{line}; next: --offset {found.next_search_offset}"

@@ -55,6 +55,8 @@ def matches_wire(found: Matches) -> dict[str, object]:
         "totalMatches": found.total_matches,
         "truncated": found.truncated,
     }
+    if found.total_matches is None:
+        wire["countedMatches"] = found.counted_matches
     if found.next_search_offset is not None:
         wire["nextSearchOffset"] = found.next_search_offset
     wire["matches"] = [
