@@ -108,12 +108,12 @@ suite: setup ## run the tests alone; PYTEST='-k name' picks
 # Those of a framework that is not in $(FRAMEWORKS) are checked by `make adapters`.
 TYPED := $(filter-out tests/adapters/test_crewai.py,$(wildcard src/coatcheck/adapters/*.py tests/adapters/*.py))
 
-LINTS := lint-text lint-mypy lint-mypy-adapters lint-pyright lint-pyright-adapters
+LINTS := lint-rest lint-mypy lint-mypy-adapters lint-pyright lint-pyright-adapters
 .PHONY: $(LINTS)
 lint: setup ## run every check that runs no code
 	@$(MAKE) --no-print-directory --jobs=$(JOBS) $(LINTS)
 
-lint-text:
+lint-rest:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/codespell

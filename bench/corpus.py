@@ -97,7 +97,9 @@ async def search(bank: Bank, artifact: Artifact, question: Question) -> Answer:
     offset: int | None = 0
     while offset is not None:
         found = await bank.search(artifact.pointer, needle, offset, ignore_case=ignore_case)
-        totals.append(found.counted_matches + len(hits))
+        if found.total_matches is None:
+            raise RuntimeError(f"{needle} took too long to count")
+        totals.append(found.total_matches + len(hits))
         for match in found.matches:
             start = match.offset - match.snippet_offset
             text = match.snippet[start : start + len(needle)]

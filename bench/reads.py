@@ -196,7 +196,9 @@ async def _regex(text: Banked, pattern: str, rounds: int, timer: Timer) -> Row:
 
     async def search() -> None:
         found = await bank.search(text.pointer, pattern, regex=True, ignore_case=False)
-        totals.add(found.counted_matches)
+        if found.total_matches is None:
+            raise RuntimeError(f"{pattern} took too long to count")
+        totals.add(found.total_matches)
 
     async def grep() -> None:
         _grep([str(ripgrep), "--json", "-e", pattern, str(text.payload_file)])

@@ -165,7 +165,7 @@ async def run(options: argparse.Namespace) -> list[Row]:
     timer = Timer(clock=clock, calls=1, call_rounds=1)
     count, rounds, tasks = (50, 3, 100) if options.quick else (200, 9, 1_000)
     return [
-        await pace(2 * rounds - 1, clock),
+        await pace(rounds, clock),
         await overhead(timer, count, rounds),
         await timed_plan(clock, tasks),
         await traced_plan(tasks),

@@ -24,9 +24,6 @@ class MirroredSuite(AdapterSuite):
         "test_envelope_that_was_dropped_is_found_by_the_name_of_its_call": (
             "a mirrored function does not learn the id of its call"
         ),
-        "test_tool_with_a_name_of_ours_that_is_not_added_is_like_any_other": (
-            "mirror leaves what a function of any of these names returns as it is"
-        ),
         "test_large_error_is_offloaded_and_still_says_that_it_is_one": (
             "mirror offloads what a function returns, not what it raises"
         ),

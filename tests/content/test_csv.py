@@ -93,7 +93,7 @@ def test_records_by_column_are_those_of_the_csv_module(text: str, form: str, is_
         row.update((name, None) for name in columns)
         row.update(zip(columns, record, strict=False))
         if len(record) > len(columns):
-            row[extra_name(columns)] = record[len(columns) :]
+            row[extra_name(tuple(columns))] = record[len(columns) :]
         wanted.append(row)
 
     assert parse_csv(text, form) == records
@@ -106,7 +106,7 @@ def test_records_by_column_are_those_of_the_csv_module(text: str, form: str, is_
 
 @pytest.mark.parametrize("field", ["{:05}", '"{:05}"'])
 def test_records_are_let_go_before_all_are_read(field: str) -> None:
-    # To keep them until then takes twice the time, and this much memory.
+    # To keep them until then takes twice the time, and more than this many times the text.
     text = "\n".join(",".join(field.format(number) for _ in range(20)) for number in range(3_000))
     tracemalloc.start()
     try:

@@ -421,7 +421,7 @@ SLOW_LATER = "hit\n" + "a" * 40 + "!\n"
 
 def test_what_was_asked_for_is_given_though_to_count_the_rest_takes_too_long() -> None:
     searching = RegexSearch(
-        index_of(SLOW_LATER, 100), "hit|(a|a)+b?[^a!]", limit=1, seconds=0.05, _engine=timed
+        index_of(SLOW_LATER, 100), "hit|(a|a)+b?[^a!]", limit=1, seconds=0.5, _engine=timed
     )
 
     found = fed(searching, SLOW_LATER.encode())

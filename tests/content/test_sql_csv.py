@@ -265,7 +265,7 @@ def test_whatever_the_text_the_records_are_ours(
     for row, record in zip(table.rows, records, strict=True):
         padded = [*record, None, None][:2]
         assert row[:2] == [typed(*each) for each in zip(padded, types, strict=False)]
-        assert row[2:] == ([record[2:]] if extra_name(["x", "y"]) in table.types else [])
+        assert row[2:] == ([record[2:]] if extra_name(("x", "y")) in table.types else [])
 
 
 def typed(field: str | None, kind: str) -> object:

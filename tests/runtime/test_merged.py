@@ -126,10 +126,15 @@ async def test_work_that_waits_for_nothing_is_followed_event_by_event() -> None:
     assert before == list(range(10))
 
 
-async def test_several_that_emit_wait_for_a_slow_reader_and_keep_their_order() -> None:
+async def test_several_that_emit_keep_their_order_before_a_slow_reader() -> None:
+    emitted, read, ahead = 0, 0, 0
+
     async def tell(emit: Emit, name: str) -> None:
+        nonlocal emitted, ahead
         for number in range(60):
             await emit(Chunk(node_id=name, content=f"{number}"))
+            emitted += 1
+            ahead = max(ahead, emitted - read)
 
     async def produce(emit: Emit) -> None:
         await asyncio.gather(*(tell(emit, name) for name in "abcde"))
@@ -137,9 +142,11 @@ async def test_several_that_emit_wait_for_a_slow_reader_and_keep_their_order() -
     told: dict[str | None, list[str]] = {}
     async for event in merged(produce):
         assert isinstance(event, Chunk)
+        read += 1
         told.setdefault(event.node_id, []).append(event.content)
         if len(told) == 1:
             for _ in range(400):
                 await asyncio.sleep(0)
 
     assert told == {name: [f"{number}" for number in range(60)] for name in "abcde"}
+    assert 50 < ahead <= 64

@@ -17,9 +17,9 @@ from coatcheck.stores import (
     FileStore,
     Store,
     SupportsBatch,
+    SupportsCompare,
     SupportsCreate,
     SupportsExpiry,
-    SupportsMatch,
     SupportsPath,
     SupportsRange,
     SupportsStream,
@@ -55,7 +55,7 @@ def test_file_store_has_range_stream_create_and_match_only() -> None:
     assert isinstance(store, SupportsPath)
     assert isinstance(store, SupportsStream)
     assert isinstance(store, SupportsCreate)
-    assert isinstance(store, SupportsMatch)
+    assert isinstance(store, SupportsCompare)
     assert not isinstance(store, SupportsExpiry)
     assert not isinstance(store, SupportsBatch)
 
@@ -68,7 +68,7 @@ def test_what_is_created_behind_a_removal_is_not_removed_by_another_thread(tmp_p
         store = FileStore(tmp_path)
         for number in rounds:
             together.wait()
-            await store.delete_matching({"a/1": b"%d" % number})
+            await store.delete_unchanged({"a/1": b"%d" % number})
             together.wait()
 
     async def remove_and_create() -> list[bytes | None]:
@@ -77,7 +77,7 @@ def test_what_is_created_behind_a_removal_is_not_removed_by_another_thread(tmp_p
         await store.put("a/1", b"0")
         for number in rounds:
             together.wait()
-            await store.delete_matching({"a/1": b"%d" % number})
+            await store.delete_unchanged({"a/1": b"%d" % number})
             assert await store.create("a/1", b"%d" % (number + 1))
             together.wait()
             found.append(await store.get("a/1"))

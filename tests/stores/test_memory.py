@@ -6,9 +6,9 @@ from coatcheck.stores import (
     MemoryStore,
     Store,
     SupportsBatch,
+    SupportsCompare,
     SupportsCreate,
     SupportsExpiry,
-    SupportsMatch,
     SupportsRange,
     SupportsStream,
 )
@@ -43,7 +43,7 @@ def test_memory_store_has_every_capability() -> None:
         SupportsBatch,
         SupportsCreate,
         SupportsExpiry,
-        SupportsMatch,
+        SupportsCompare,
         SupportsRange,
         SupportsStream,
     ):

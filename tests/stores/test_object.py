@@ -27,10 +27,10 @@ from coatcheck.stores import (
     ObjectStore,
     Store,
     SupportsBatch,
+    SupportsCompare,
     SupportsCopy,
     SupportsCreate,
     SupportsExpiry,
-    SupportsMatch,
     SupportsRange,
     SupportsStream,
     SupportsVitals,
@@ -98,7 +98,7 @@ def test_object_store_has_range_stream_and_create_only() -> None:
     assert isinstance(store, SupportsCreate)
     assert not isinstance(store, SupportsCopy)
     assert not isinstance(store, SupportsExpiry)
-    assert not isinstance(store, SupportsMatch)
+    assert not isinstance(store, SupportsCompare)
     assert not isinstance(store, SupportsBatch)
 
 

@@ -5,7 +5,7 @@ import pytest
 from coatcheck import Bank
 from coatcheck.errors import InvalidArgumentError, UnknownPointerError
 from coatcheck.stores import MemoryStore
-from coatcheck.tools import META_SCOPE, read_address, stated_scope
+from coatcheck.tools import META_SCOPE, read_artifact_resource, stated_scope
 
 MIB = 1024 * 1024
 
@@ -17,7 +17,7 @@ def bank() -> Bank:
 
 @pytest.mark.parametrize("uri", ["file:///a", "data:,art", "arts://x", "", "http://[oops"])
 async def test_other_addresses_are_left_to_others(bank: Bank, uri: str) -> None:
-    assert await read_address(bank, uri) is None
+    assert await read_artifact_resource(bank, uri) is None
 
 
 @pytest.mark.parametrize("rest", ["x", "", "{id}/more", "{id}#L1", "art:{id}"])
@@ -25,7 +25,7 @@ async def test_address_that_is_no_artifacts_is_unknown(bank: Bank, rest: str) ->
     id_ = (await bank.put("text")).id
 
     with pytest.raises(UnknownPointerError):
-        await read_address(bank, f"art://{rest.format(id=id_)}")
+        await read_artifact_resource(bank, f"art://{rest.format(id=id_)}")
 
 
 async def test_text_is_read_with_surrogates_that_travel_and_bytes_as_they_are(bank: Bank) -> None:
@@ -38,7 +38,7 @@ async def test_text_is_read_with_surrogates_that_travel_and_bytes_as_they_are(ba
     }
 
     for uri, read in expected.items():
-        found = await read_address(bank, uri)
+        found = await read_artifact_resource(bank, uri)
         assert found is not None
         assert (found.content, found.content_type) == read
         assert (found.page is not None) == ("?" in uri)
@@ -48,12 +48,12 @@ async def test_whole_is_sent_up_to_32_mib_and_more_in_windows(bank: Bank) -> Non
     whole = await bank.put(bytes(32 * MIB))
     more = await bank.put(bytes(32 * MIB + 1))
 
-    read = await read_address(bank, f"art://{whole.id}")
+    read = await read_artifact_resource(bank, f"art://{whole.id}")
     assert read is not None
     assert len(read.content) == 32 * MIB
     with pytest.raises(InvalidArgumentError, match="33,554,433 bytes"):
-        await read_address(bank, f"art://{more.id}")
-    window = await read_address(bank, f"art://{more.id}?offset=33554432&limit=9")
+        await read_artifact_resource(bank, f"art://{more.id}")
+    window = await read_artifact_resource(bank, f"art://{more.id}?offset=33554432&limit=9")
     assert window is not None
     assert window.content == b"\x00"
 
@@ -63,7 +63,7 @@ async def test_window_is_whole_numbers_by_their_names(bank: Bank, query: str) ->
     id_ = (await bank.put("text")).id
 
     with pytest.raises(InvalidArgumentError, match="is no part of a window"):
-        await read_address(bank, f"art://{id_}?{query}")
+        await read_artifact_resource(bank, f"art://{id_}?{query}")
 
 
 def test_scope_is_stated_by_a_text_of_1_to_200_characters() -> None:

@@ -22,13 +22,13 @@ _Result = TypeVar("_Result")
 def checked(
     kind: Callable[..., _Result],
 ) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
-    """Return what makes of a method one that answers with an error where an argument is amiss.
+    """Return a decorator: the method answers with an error where an argument is of another type.
 
     An agent checks what its model gives to file tools. A tool of a host's own, which hands its
     arguments on to them, may not.
 
     Args:
-        kind: Of answer.
+        kind: The class of the answer; it takes `error`.
     """
 
     def decorate(method: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
@@ -56,7 +56,7 @@ def answer(
     """Return an answer with what `fields` makes of what was found, or with the error.
 
     Args:
-        kind: Of answer.
+        kind: The class of the answer; it takes `error`.
         work: Finds it.
         fields: Returns the arguments of `kind`.
     """

@@ -16,7 +16,7 @@ from ..errors import CoatcheckError
 from ..mirror import Mirror
 from ..records import Envelope, Pointer
 from ..tools import Tool as OwnTool
-from ..tools import as_failure, read_address
+from ..tools import as_failure, read_artifact_resource
 from ._mcp_callers import Caller, caller_of
 from ._mcp_results import shown_content
 from ._sessions import Sessions
@@ -78,7 +78,7 @@ async def read_resource(caller: Caller, uri: str) -> ResourceResult | None:
         ResourceError: There is none, or it is too large to be read whole.
     """
     try:
-        read = await read_address(caller.session.bank, uri)
+        read = await read_artifact_resource(caller.session.bank, uri)
     except (CoatcheckError, OSError) as error:
         raise ResourceError(str(caller.failure(error))) from None
     if read is None:

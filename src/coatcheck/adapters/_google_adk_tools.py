@@ -13,7 +13,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from ..bank import misfit
 from ..content import loads
 from ..errors import shown
-from ..mirror import Mirror, holds_pointer, marked
+from ..mirror import Mirror, holds_pointer, with_verbatim_marks
 from ..tools import Failure, Tool, as_failure
 from ._sessions import Session
 
@@ -141,4 +141,4 @@ def _parameters(declaration: types.FunctionDeclaration, tool: BaseTool | None) -
         return dict(declaration.parameters_json_schema or {})
     schema = declaration.parameters.json_schema
     known = schema.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return marked(known, tool.func) if isinstance(tool, FunctionTool) else known
+    return with_verbatim_marks(known, tool.func) if isinstance(tool, FunctionTool) else known

@@ -107,10 +107,10 @@ class Session:
             return failure_of(tool, error)
 
     def _stays(self, name: str, schema: Mapping[str, Any] | None) -> bool:
-        """Return whether a parameter gets its pointers as they are: it is `Verbatim`.
+        """Return whether a parameter gets its pointers as they are.
 
-        Or a function that is mirrored already has a parameter there, as of a frame, for which
-        only `mirror` finds the value.
+        It is `Verbatim`, or one of a mirrored function for which only `mirror` finds the value,
+        as of a frame.
         """
         node: object = (schema or {}).get("properties", {}).get(name)
         if is_verbatim(node, schema or {}):

@@ -12,7 +12,7 @@ from strands.types.tools import AgentTool, ToolResult, ToolResultContent, ToolSp
 from ..bank import misfit, work_on
 from ..content import dumps
 from ..errors import UnencodableValueError
-from ..mirror import Mirror, marked
+from ..mirror import Mirror, with_verbatim_marks
 from ..records import Envelope
 from ..tools import as_failure
 from ._mcp_results import is_only_text, shown_content, unwritten
@@ -31,7 +31,7 @@ def schema_of(tool: AgentTool) -> Mapping[str, Any]:
     """Return the JSON schema of a tool's arguments, with the marks that Strands takes off."""
     function = getattr(tool, "__wrapped__", None)
     schema = schema_in(tool.tool_spec)
-    return marked(schema, function) if callable(function) else schema
+    return with_verbatim_marks(schema, function) if callable(function) else schema
 
 
 def noting(tool: AgentTool) -> AgentTool:

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar, cast
 from ..bank import Bank, BlockingBank, misfit
 from ..mirror import holds_pointer
 from ..records import Limits
-from ..tools import ADDRESS_DESCRIPTION, ADDRESS_TEMPLATE, Failure, as_failure, is_failure
+from ..tools import RESOURCE_DESCRIPTION, RESOURCE_TEMPLATE, Failure, as_failure, is_failure
 from ._sessions import Sessions, system_text
 
 try:
@@ -123,9 +123,9 @@ class CoatcheckMiddleware(Middleware):
     ) -> Sequence[ResourceTemplate]:
         """List how artifacts are read, behind the templates of the server."""
         own = ResourceTemplate(
-            uri_template=ADDRESS_TEMPLATE,
+            uri_template=RESOURCE_TEMPLATE,
             name="artifact",
-            description=ADDRESS_DESCRIPTION,
+            description=RESOURCE_DESCRIPTION,
             parameters={},
         )
         return [*await call_next(context), own]

@@ -1,5 +1,6 @@
 """Strands agents: pointers for all their tools, by hooks. Needs the `strands` extra."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -20,7 +21,7 @@ try:
     )
     from strands.middleware import InvokeModelContext, InvokeModelStage
     from strands.tools import PythonAgentTool
-    from strands.types.tools import ToolResult, ToolSpec, ToolUse
+    from strands.types.tools import AgentTool, ToolResult, ToolSpec, ToolUse
 
     from ._strands_results import made_by, noting, schema_in, schema_of, shown_result, unquoted
 except ImportError as error:
@@ -71,13 +72,15 @@ class CoatcheckHooks(HookProvider):
         system: Any = request.system_prompt
         is_list = isinstance(system, list)
         system = [*system, {"text": SYSTEM_TEXT}] if is_list else system_text(system)
-        specs = [self._opened(spec) for spec in request.tool_specs]
+        tools: Mapping[str, AgentTool] = cast("Any", request.agent).tool_registry.registry
+        specs = [self._opened(spec, tools.get(spec["name"])) for spec in request.tool_specs]
         return request.replace(system_prompt=system, tool_specs=specs)
 
-    def _opened(self, spec: ToolSpec) -> ToolSpec:
+    def _opened(self, spec: ToolSpec, tool: AgentTool | None) -> ToolSpec:
         if spec["name"] in self._sessions.tools:
             return spec
-        schema = self._sessions.of().mirror.schema(schema_in(spec))
+        known = schema_in(spec) if tool is None else schema_of(tool)
+        schema = self._sessions.of().mirror.schema(known)
         return {**spec, "inputSchema": {"json": schema}}
 
     async def _resolve(self, event: BeforeToolCallEvent[Any]) -> None:

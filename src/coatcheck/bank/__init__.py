@@ -13,11 +13,12 @@ from ._lifetimes import Usage
 from ._open import folder_at, is_begun, open_bank, store_at, without_secrets
 from ._run import Run
 from ._stored import StoredValidator
-from ._stream import Stream
+from ._stream import PLAIN_TYPES, Stream
 from ._threads import in_daemon_thread, portal, work_on
 from ._typed import as_found, as_text, fit, fit_stored, misfit, parsed, structured
 
 __all__ = [
+    "PLAIN_TYPES",
     "TOOL",
     "Bank",
     "BlockingBank",

@@ -293,8 +293,8 @@ class Bank(Lifetimes):
             pointer_or_name: A pointer, also with a selector, a bare id or a name.
             needle: 1 to 200 characters.
             offset: First character to look at, from 0.
-            limit: Most matches to return, 1 or more; above 50 means 50. All are counted, but
-                where a regular expression takes too long for that.
+            limit: Most matches to return, 1 or more; above 50 means 50. All are counted,
+                unless a pattern takes too long.
             regex: Whether it is a regular expression, by the rules of ``docs/reading.md``: those
                 that `re` and RE2 share. A match lies within one line.
             ignore_case: False compares exactly.

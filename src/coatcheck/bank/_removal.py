@@ -73,7 +73,7 @@ class Remover:
                 for (key, record), each in zip(by_key.items(), stored, strict=True)
                 if each is not None and self._is_ours(each, record)
             }
-            others = await shared.delete_matching(ours)
+            others = await shared.delete_unchanged(ours)
             standing = [key for key in ours if key not in others]
         young_ns = shared.now_ns() - WRITTEN_NS
         # Again: its writer may have listed one meanwhile, and found the record still there.
@@ -105,7 +105,7 @@ class Remover:
         key = self._keys.record(id_)
         stored = await self._shared.store.get(key)
         if stored is not None:
-            await self._shared.delete_matching({key: stored})
+            await self._shared.delete_unchanged({key: stored})
         self._shared.cache.drop(key)
         return stored is not None
 

@@ -15,11 +15,11 @@ from ..stores import (
     MemoryStore,
     Store,
     SupportsBatch,
+    SupportsCompare,
     SupportsCopy,
     SupportsCreate,
     SupportsExpiry,
     SupportsGather,
-    SupportsMatch,
     SupportsPath,
     SupportsPurge,
     SupportsRange,
@@ -96,7 +96,7 @@ class Shared:
         self._ranges = store if isinstance(store, SupportsRange) else None
         self._creates = store if isinstance(store, SupportsCreate) else None
         self._gathers = store if isinstance(store, SupportsGather) else None
-        self._matches = store if isinstance(store, SupportsMatch) else None
+        self._compares = store if isinstance(store, SupportsCompare) else None
         self._purges = store if isinstance(store, SupportsPurge) else None
         self._streams = store if isinstance(store, SupportsStream) else None
         self._takes_files = store if isinstance(store, SupportsCopy) else None
@@ -314,10 +314,10 @@ class Shared:
         elif keys:
             await self._purges.delete_many(keys)
 
-    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+    async def delete_unchanged(self, payloads: Mapping[str, bytes]) -> set[str]:
         """Remove what is still as it was read; return the keys that hold something else now."""
-        if self._matches is not None:
-            return await self._matches.delete_matching(payloads)
+        if self._compares is not None:
+            return await self._compares.delete_unchanged(payloads)
         # What another process put since the reading goes too: the gap is two calls wide.
         await self.delete_each(list(payloads))
         return set()

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+PLAIN_TYPES = frozenset({str, bytes, dict, list, int, float, bool, type(None)})
+"""Types of most values, which are no streams: to look closer at these takes time for nothing."""
+
 _READ_AHEAD = 2
 """Pieces that wait between who reads and who stores. One more is in the hands of each."""
 _ITEMS_PER_PAUSE = 1_024

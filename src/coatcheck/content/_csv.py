@@ -241,13 +241,10 @@ def unique_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def extra_name(columns: Sequence[str]) -> str:
+@lru_cache(8)  # else made anew for each record that is too long
+def extra_name(columns: tuple[str, ...]) -> str:
     """Return the key under which a record's fields behind the last column are listed."""
     return unique_names([*columns, _EXTRA])[-1]
-
-
-# Else it would be made anew for each record that is too long.
-_extra_name = lru_cache(8)(extra_name)
 
 
 def as_object(fields: Sequence[str], columns: Sequence[str]) -> dict[str, object]:
@@ -258,5 +255,5 @@ def as_object(fields: Sequence[str], columns: Sequence[str]) -> dict[str, object
     """
     named: dict[str, object] = dict(zip_longest(columns, fields[: len(columns)]))
     if len(fields) > len(columns):
-        named[_extra_name(tuple(columns))] = list(fields[len(columns) :])
+        named[extra_name(tuple(columns))] = list(fields[len(columns) :])
     return named

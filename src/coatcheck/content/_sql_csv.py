@@ -48,7 +48,7 @@ class CsvSource:
     @property
     def headers(self) -> list[str]:
         """The columns, the one of what is behind the last column among them."""
-        return [*self.columns, *([extra_name(self.columns)] if self.has_extra else ())]
+        return [*self.columns, *([extra_name(tuple(self.columns))] if self.has_extra else ())]
 
     @property
     def renamed(self) -> dict[str, str]:

@@ -32,8 +32,8 @@ class Windowed:
     Args:
         index: Of the payload to search.
         offset: Character from which on to search.
-        limit: Most matches to return, 1 or more; above 50 means 50. All are counted, if there is
-            time.
+        limit: Most matches to return, 1 or more; above 50 means 50. All are counted, unless a
+            pattern takes too long.
         window_blocks: Blocks of the index in one window.
         part_blocks: What the first block of each window, of all blocks, is a multiple of.
         after_bytes: How far a window reaches over the next one.
@@ -77,7 +77,7 @@ class Windowed:
         self._total = 0
         self._matches: list[Match] = []
         self._next_offset: int | None = None
-        self._is_over = False
+        self._ended_early = False
 
     def windows(self) -> Iterator[tuple[int, int]]:
         """Yield the byte ranges, half-open, that are to be fed in this order.
@@ -85,7 +85,7 @@ class Windowed:
         Each reaches over its neighbours by what a snippet and a hit across the border need.
         """
         for window in range(self._window_count):
-            if self._is_over:
+            if self._ended_early:
                 return
             yield self._fetched(*self._core(window))
 
@@ -123,12 +123,12 @@ class Windowed:
         Raises:
             RuntimeError: Not all windows were fed.
         """
-        if self._fed != self._window_count and not self._is_over:
+        if self._fed != self._window_count and not self._ended_early:
             raise RuntimeError(f"{self._fed} of {self._window_count} windows were fed")
         return Matches(
             matches=tuple(self._matches),
             match_count=len(self._matches),
-            total_matches=None if self._is_over else self._total,
+            total_matches=None if self._ended_early else self._total,
             counted_matches=self._total,
             truncated=self._next_offset is not None,
             next_search_offset=self._next_offset,
@@ -172,7 +172,7 @@ class Windowed:
         if self._next_offset is None:
             window.cursor.move(byte)
             self._next_offset = window.cursor.chars
-        self._is_over = True
+        self._ended_early = True
         return True
 
     def _keep(self, cursor: "_Cursor", first: int, last: int) -> None:

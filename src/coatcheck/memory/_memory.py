@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypedDict, Unpack
 
-from ..bank import Bank, Cells, Stream
+from ..bank import PLAIN_TYPES, Bank, Cells, Stream
 from ..content import dumps, encode, encoded_size, loads
 from ..errors import StoreFormatError, UnknownPointerError
 from ..records import Artifact
@@ -18,8 +18,6 @@ Entries = list[MemoryEntry]
 Listener = Callable[[MemoryEntry], object]
 
 _MS_NS = 1_000_000
-_PLAIN = frozenset({dict, list, int, float, bool, type(None)})
-"""Types that are no stream: to look at any other takes longer than to write a small value."""
 
 
 class Filters(TypedDict, total=False):
@@ -322,7 +320,7 @@ class AgentMemory:
             if encoded_size(value) < limit_bytes:
                 return _Held(value, written, len(written))
             return _pointing(await self._banked(key, value), len(written))
-        if type(value) in _PLAIN or Stream.of(value) is None:
+        if type(value) in PLAIN_TYPES or Stream.of(value) is None:
             encoding = encode(value)
             if encoding.form == "json" and encoding.size_hint < limit_bytes:
                 # Once more, as that is quicker than the pass that a payload is measured in.

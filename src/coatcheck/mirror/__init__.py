@@ -3,7 +3,7 @@
 from ._call import ModelCall, calling
 from ._definition import definition
 from ._mirror import Mirror, background, mirror
-from ._parameters import Verbatim, marked
+from ._parameters import Verbatim, with_verbatim_marks
 from ._schema import is_verbatim
 from ._slots import holds_pointer
 from ._turn import ToolResult
@@ -18,6 +18,6 @@ __all__ = [
     "definition",
     "holds_pointer",
     "is_verbatim",
-    "marked",
     "mirror",
+    "with_verbatim_marks",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
-from ..bank import Bank, BlockingBank, bank_of
+from ..bank import PLAIN_TYPES, Bank, BlockingBank, bank_of
 from ..content import Encoding, loads
 from ..errors import InvalidArgumentError
 from ..records import Limits
@@ -12,7 +12,7 @@ from ._declared import Inspected, as_json, as_schema
 from ._handles import BackgroundTool
 from ._mirrored import MirroredTool
 from ._noted import note_result, note_results, note_turn
-from ._offloader import PLAIN_TYPES, Offloader
+from ._offloader import Offloader
 from ._parameters import Parameters
 from ._schema import schema_at, widened
 from ._slots import Argument, Slot
@@ -25,8 +25,7 @@ class Mirror:
     Args:
         bank: Where results are kept, and pointers are looked up.
         limits: When a result is offloaded; None takes the bank's.
-        inject: Values for parameters of these types, hidden from the model; None injects
-            the bank.
+        inject: Values for parameters of these types, which the model does not see; None: the bank.
         reader: The read tool that the model was given, None where it has none.
         own: Names of our tools that the model was given; None is all there are, and the reader.
     """
@@ -45,6 +44,7 @@ class Mirror:
         self.limits = limits or bank.limits
         self._inject: Mapping[type, object] = {Bank: bank} if inject is None else inject
         self._offloader = Offloader(bank, self.limits, reader, own)
+        self._of_functions = Offloader(bank, self.limits, reader, ())  # none of them is ours
 
     async def resolve(
         self, arguments: Mapping[str, object] | str, schema: Mapping[str, Any] | None = None
@@ -247,7 +247,7 @@ class Mirror:
             fn,
             Parameters(fn, self._inject),
             self.bank,
-            self._offloader,
+            self._of_functions,
             limits=self.limits,
             inline_bytes=inline_bytes,
             preview_chars=preview_chars,
@@ -271,7 +271,7 @@ class Mirror:
             fn,
             Parameters(fn, self._inject),
             self.bank,
-            self._offloader,
+            self._of_functions,
             limits=self.limits,
             ttl_seconds=ttl_seconds,
             lease_seconds=lease_seconds,
@@ -321,7 +321,7 @@ def mirror(
     >>> envelope.size_bytes, mirror(total, bank)(envelope.pointer)
     (108891, 199990000)
     """
-    return Mirror(bank, limits, own=()).wrap(
+    return Mirror(bank, limits).wrap(
         fn,
         inline_bytes=inline_bytes,
         preview_chars=preview_chars,
@@ -375,7 +375,7 @@ def background(
     >>> asyncio.run(example())
     '{"status":"done","result":1000}'
     """
-    return Mirror(bank, limits, own=()).background(
+    return Mirror(bank, limits).background(
         fn,
         ttl_seconds=ttl_seconds,
         lease_seconds=lease_seconds,

@@ -4,11 +4,11 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from ..bank import Bank, Stream, portal
+from ..bank import PLAIN_TYPES, Bank, Stream, portal
 from ..content import Encoding
 from ..records import Limits
 from ._noted import noted
-from ._offloader import PLAIN_TYPES, Offloader
+from ._offloader import Offloader
 from ._parameters import Parameters
 
 

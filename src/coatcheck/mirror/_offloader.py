@@ -18,9 +18,6 @@ from ._shown import (
     unkept_stream,
 )
 
-PLAIN_TYPES = frozenset({str, bytes, dict, list, int, float, bool, type(None)})
-"""Types of most results, which are no streams."""
-
 _SURELY_SMALLER_BYTES = 4_096
 """A stream is read up to here before it is banked: of less, an envelope may not be smaller."""
 

@@ -19,7 +19,7 @@ from typing import (
 from ..bank import Bank, StoredValidator, as_found, as_text, fit, fit_stored, parsed
 from ..errors import shown
 from ..records import dataclass, names_pointer
-from ._schema import POINTER_PATTERN, POINTER_SCHEMA, takes_structure, verbatim
+from ._schema import POINTER_PATTERN, POINTER_SCHEMA, marked_node, takes_structure
 from ._slots import Argument, fetch_all
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class _Verbatim:
     def __get_pydantic_json_schema__(
         self, core_schema: "CoreSchema", handler: "GetJsonSchemaHandler"
     ) -> dict[str, Any]:
-        return verbatim(handler(core_schema))
+        return marked_node(handler(core_schema))
 
 
 Verbatim = Annotated[T, _Verbatim()]
@@ -81,7 +81,9 @@ class Parameter:
         return fit(self.adapter, argument.fillings(lambda found: found, parsed, as_text), what)
 
 
-def marked(schema: Mapping[str, Any], function: Callable[..., object]) -> Mapping[str, Any]:
+def with_verbatim_marks(
+    schema: Mapping[str, Any], function: Callable[..., object]
+) -> Mapping[str, Any]:
     """Return a function's JSON schema with its `Verbatim` parameters marked.
 
     For a framework whose schemas have no marks, as it takes them off first.
@@ -90,9 +92,9 @@ def marked(schema: Mapping[str, Any], function: Callable[..., object]) -> Mappin
         schema: Of the arguments, an object; it is not changed.
         function: Whose parameters they are.
     """
-    names = {name for name, hint in _hints(function).items() if _is_verbatim(hint)}
+    names = {name for name, hint in _hints(function).items() if _declares_verbatim(hint)}
     nodes: Mapping[str, Any] = schema.get("properties", {})
-    named = {name: verbatim(node) if name in names else node for name, node in nodes.items()}
+    named = {name: marked_node(node) if name in names else node for name, node in nodes.items()}
     return {**schema, "properties": named} if names else schema
 
 
@@ -281,7 +283,7 @@ def _is_type_in(hint: object, inject: Mapping[type, object]) -> bool:
 def _parameter(declared: object) -> Parameter:
     from pydantic import TypeAdapter
 
-    if _is_verbatim(declared):
+    if _declares_verbatim(declared):
         return Parameter(declared, declared, None, None, None, verbatim=True)
     if declared is Any or declared is object or isinstance(declared, str):
         return Parameter(Any, declared, None, None, None)
@@ -296,10 +298,10 @@ def _parameter(declared: object) -> Parameter:
     return Parameter(declared, advertised, exact, adapter, stored)
 
 
-def _is_verbatim(declared: object) -> bool:
+def _declares_verbatim(declared: object) -> bool:
     """Return whether a type is marked, or one of several that it may be: `None` is another."""
     if get_origin(declared) in {Union, UnionType}:
-        return any(map(_is_verbatim, get_args(declared)))
+        return any(map(_declares_verbatim, get_args(declared)))
     return get_origin(declared) is Annotated and any(
         isinstance(mark, _Verbatim) for mark in get_args(declared)
     )

@@ -10,8 +10,8 @@ POINTER_SCHEMA: Mapping[str, object] = {"type": "string", "pattern": POINTER_PAT
 """JSON schema of a pointer, as it is shown to models beside a parameter's own."""
 
 _VERBATIM = "taken as it is, a pointer too"
-"""What marks a node that gets pointers as text: each word of a description passes everywhere, and
-providers refuse words of a schema that they do not know."""
+"""Marks a node that gets pointers as text. A description, as that may say anything: a keyword
+that they do not know providers refuse."""
 
 _STRUCTURES = frozenset({"array", "object"})
 _MOST_ALTERNATIVES = 100
@@ -76,7 +76,7 @@ def widened(schema: Mapping[str, Any], *, in_defs: bool = False) -> dict[str, An
     return wider
 
 
-def verbatim(node: Mapping[str, Any]) -> dict[str, Any]:
+def marked_node(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema node marked as one that gets pointers as the text they are.
 
     The mark stands inside: what a framework says of a parameter it writes outside, over what is
@@ -87,7 +87,7 @@ def verbatim(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_verbatim(node: object, root: Mapping[str, Any]) -> bool:
-    """Return whether a schema node is marked by `verbatim`, or one of its alternatives is."""
+    """Return whether a schema node is marked by `marked_node`, or one of its alternatives is."""
     return _VERBATIM in schema_words(node, root, "description")
 
 

@@ -13,8 +13,9 @@ OWN_TOOLS = frozenset(
         *("memory_list", "memory_read", "memory_write"),
     }
 )
-"""Names of the tools by which a model reads what was kept. Their replies are bounded, and
-never offloaded: else reading an artifact would make the next one."""
+"""Names of the tools by which a model reads what was kept. Their replies are bounded. Where nobody
+says which tools are ours, what has one of these names is never offloaded: else reading an artifact
+would make the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ TaskEvent = Literal[
     "task_completed",
     "task_failed",
 ]
-_ENDS = frozenset({"task_completed", "task_failed"})
+_ENDS = frozenset({"task_completed", "task_failed", "task_removed"})
 
 
 class _Told(BaseModel):
@@ -107,33 +107,33 @@ class Telling:
     """
 
     def __init__(self) -> None:
-        self._told: dict[str, Step] = {}
+        self._copies: dict[str, Step] = {}
 
     def step_result(
         self, step: Step, result: object, *, error: str | None = None, is_task_result: bool = False
     ) -> StepResult:
         """Return the event of a step's result."""
         return StepResult(
-            step=self._now(step), result=result, error=error, is_task_result=is_task_result
+            step=self._copy(step), result=result, error=error, is_task_result=is_task_result
         )
 
     def task_update(self, event: TaskEvent, task: Task, step: Step | None = None) -> TaskUpdate:
         """Return the event of a task or of one of its steps."""
-        steps = [self._now(each) for each in task.steps]
+        steps = [self._copy(each) for each in task.steps]
         if event in _ENDS:  # nothing more is told of them
             for each in steps:
-                self._told.pop(each.id, None)
+                self._copies.pop(each.id, None)
         else:
-            self._told.update((each.id, each) for each in steps)
+            self._copies.update((each.id, each) for each in steps)
         return TaskUpdate(
             event=event,
             task=task.model_copy(update={"steps": steps}),
-            step=None if step is None else self._now(step),
+            step=None if step is None else self._copy(step),
             node_id=task.id if step is None else step.id,
         )
 
-    def _now(self, step: Step) -> Step:
-        told = self._told.get(step.id)
+    def _copy(self, step: Step) -> Step:
+        told = self._copies.get(step.id)
         if told is not None and vars(told) == vars(step):
             return told
         return step.model_copy(update={"logs": list(step.logs)})

@@ -102,7 +102,9 @@ def step_tools(
 
 
 def chosen_tools(tools: Sequence[Tool], given: int, names: Iterable[str] | None) -> list[Tool]:
-    """Return the tools of a step that is restricted to some of the caller's; ours stay.
+    """Return the tools of a step that is restricted to some of the caller's.
+
+    Ours stay, and so do the caller's that stand in for one of them.
 
     Args:
         tools: As `step_tools` returns them.

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..content import dumps, visible
@@ -144,10 +143,8 @@ class Turn:
         """Return the replies of a turn, within the bytes that one may take."""
         if self._limits.turn_bytes is None:
             return [as_text(result.value) for result in results]
-        # Ours bound their replies by themselves.
-        bounded = {name for name, tool in self._tools.items() if not _is_mirrored(tool)}
-        limits = replace(self._limits, never=self._limits.never | bounded)
-        mirror = Mirror(self._context.bank, limits)
+        bounded = [name for name, tool in self._tools.items() if not _is_mirrored(tool)]
+        mirror = Mirror(self._context.bank, self._limits, own=bounded)
         return [as_text(shown) for shown in await mirror.offload_turn(results)]
 
 

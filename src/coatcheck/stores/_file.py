@@ -125,10 +125,10 @@ class FileStore:
                                 os.unlink(name, dir_fd=folder)
                 drop_if_empty(self._folders, home)
 
-    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+    async def delete_unchanged(self, payloads: Mapping[str, bytes]) -> set[str]:
         paths = [(split_key(key), key) for key in payloads]
         with unavailable:
-            return {key for path, key in paths if self._is_other(path, payloads[key])}
+            return {key for path, key in paths if not self._remove_same(path, payloads[key])}
 
     async def keys(self, folder: str) -> AsyncIterator[str]:
         with unavailable:
@@ -228,24 +228,24 @@ class FileStore:
                 with find_file(name, folder) as file:
                     yield home, file
 
-    def _is_other(self, path: list[str], payload: bytes) -> bool:
-        """Remove a file that holds `payload`; return whether it holds something else."""
+    def _remove_same(self, path: list[str], payload: bytes) -> bool:
+        """Remove a file that holds `payload`; return False where it holds something else."""
         with self._found(path) as (home, file):
             if file is None:
-                return False
-            # Whoever else would remove this very file so waits here, and finds it removed.
+                return True
+            # Whoever else compares this very file waits here, and finds it removed.
             fcntl.flock(file, fcntl.LOCK_EX)
             if _pread(file, 0, os.fstat(file).st_size) != payload:
-                return True
+                return False
             with self._folders.find(home) as folder:
                 if folder is None:
-                    return False
+                    return True
                 with find_file(path[-1], folder) as standing:
                     if standing is None or not os.path.sameopenfile(file, standing):
-                        return standing is not None
+                        return standing is None
                 os.unlink(path[-1], dir_fd=folder)
         drop_if_empty(self._folders, home)
-        return False
+        return True
 
     def _list(self, segments: list[str], most: int) -> list[str] | None:
         """Return the names of files in a folder, None where it holds more than `most`."""

@@ -120,7 +120,7 @@ class MemoryStore:
             self._forget()
             self._drop(key)
 
-    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+    async def delete_unchanged(self, payloads: Mapping[str, bytes]) -> set[str]:
         others: set[str] = set()
         for key in payloads:
             split_key(key)

@@ -127,14 +127,14 @@ class SupportsCreate(Protocol):
 
 
 @runtime_checkable
-class SupportsMatch(Protocol):
+class SupportsCompare(Protocol):
     """A store that removes what is still as it was read, and nothing that came since."""
 
-    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+    async def delete_unchanged(self, payloads: Mapping[str, bytes]) -> set[str]:
         """Remove each key of `payloads` under which exactly that payload is stored.
 
-        To compare and to remove is one step: what others `create` behind a removal stays,
-        whoever removed what was there before.
+        To compare and to remove is one step among all who remove by this method: what is
+        created behind the removal of another of them stays. A plain `delete` is none of them.
 
         Returns:
             The keys under which something else is stored now. A missing key is none of them.

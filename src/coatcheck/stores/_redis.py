@@ -14,7 +14,7 @@ from ._redis_commands import (
     WRONG_TYPE,
     Command,
     delete,
-    delete_matching,
+    delete_unchanged,
     enter,
     list_page,
     live,
@@ -218,7 +218,7 @@ class RedisStore:
             entries = self._places.entries(dict.fromkeys(some, 0))
             await self._pools.ask(delete([self._places.name(key) for key in some], entries))
 
-    async def delete_matching(self, payloads: Mapping[str, bytes]) -> set[str]:
+    async def delete_unchanged(self, payloads: Mapping[str, bytes]) -> set[str]:
         for key in payloads:
             split_key(key)
         others: set[str] = set()
@@ -228,7 +228,7 @@ class RedisStore:
                 folder, slash, member = key.rpartition("/")
                 listing = self._places.folder(folder + slash)
                 commands.append(
-                    delete_matching(self._places.name(key), payloads[key], listing, member)
+                    delete_unchanged(self._places.name(key), payloads[key], listing, member)
                 )
             answers = await self._pools.ask(*commands)
             others |= {key for key, is_other in zip(some, answers, strict=True) if is_other}

@@ -23,17 +23,20 @@ for number, folder in ipairs(KEYS) do
   if redis.call('PTTL', folder) < tonumber(lives) then redis.call('PEXPIRE', folder, lives) end
 end
 """
-_FORGET = """
+_UNLINK = """
+for part = 0, (head[2] or 0) - 1 do
+  redis.call('UNLINK', name .. '#' .. head[1] .. '#' .. part)
+end
+redis.call('UNLINK', name)
+"""
+_FORGET = f"""
 for number, name in ipairs(KEYS) do
-  local head = {}
+  local head = {{}}
   if redis.call('TYPE', name).ok == 'hash' then
     head = redis.call('HMGET', name, 'token', 'count')
   end
   if not head[1] or head[1] ~= ARGV[number] then
-    for part = 0, (head[2] or 0) - 1 do
-      redis.call('UNLINK', name .. '#' .. head[1] .. '#' .. part)
-    end
-    redis.call('UNLINK', name)
+    {_UNLINK}
   end
 end
 """
@@ -43,7 +46,8 @@ _DELETE = (
 for at = #KEYS + 1, #ARGV, 2 do redis.call('ZREM', ARGV[at], ARGV[at + 1]) end
 """
 )
-_DELETE_MATCHING = """
+_DELETE_UNCHANGED = (
+    """
 local name, payload, at = KEYS[1], ARGV[1], 1
 local head = {}
 if redis.call('TYPE', name).ok == 'hash' then
@@ -59,13 +63,13 @@ else
   if not standing then return 0 end
   if standing ~= payload then return 1 end
 end
-for part = 0, (head[2] or 0) - 1 do
-  redis.call('UNLINK', name .. '#' .. head[1] .. '#' .. part)
-end
-redis.call('UNLINK', name)
+"""
+    + _UNLINK
+    + """
 redis.call('ZREM', ARGV[2], ARGV[3])
 return 0
 """
+)
 _LIVE = """
 for number, name in ipairs(KEYS) do
   local lives = ARGV[number + 1]
@@ -128,9 +132,9 @@ def delete(names: Sequence[str], entries: Iterable[tuple[str, str, int]]) -> Com
     return ("EVAL", _DELETE, len(names), *names, *("" for _ in names), *listed)
 
 
-def delete_matching(name: str, payload: bytes, folder: str, member: str) -> Command:
+def delete_unchanged(name: str, payload: bytes, folder: str, member: str) -> Command:
     """Return what removes a name that holds `payload`, and answers 1 where it holds another."""
-    return ("EVAL", _DELETE_MATCHING, 1, name, payload, folder, member)
+    return ("EVAL", _DELETE_UNCHANGED, 1, name, payload, folder, member)
 
 
 def live(names: Mapping[str, int], *, at_least: bool = False) -> list[Command]:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from ..stores import (
     Store,
     SupportsAge,
+    SupportsCompare,
     SupportsCopy,
     SupportsCreate,
     SupportsGather,
-    SupportsMatch,
     SupportsPurge,
     SupportsRange,
     SupportsStream,
@@ -63,10 +63,10 @@ class CapabilitySuite(LastingSuite):
         return store
 
     @pytest.fixture
-    def matching(self, store: Store) -> SupportsMatch:
+    def comparing(self, store: Store) -> SupportsCompare:
         """Return the store where it has this capability."""
-        if not isinstance(store, SupportsMatch):
-            pytest.skip("this store has no delete_matching")
+        if not isinstance(store, SupportsCompare):
+            pytest.skip("this store has no delete_unchanged")
         return store
 
     @pytest.fixture
@@ -326,7 +326,7 @@ class CapabilitySuite(LastingSuite):
 
     @pytest.mark.parametrize("size", [1, 1_100_000])
     async def test_only_what_is_as_it_was_read_is_removed(
-        self, store: Store, matching: SupportsMatch, size: int
+        self, store: Store, comparing: SupportsCompare, size: int
     ) -> None:
         same, other = b"s" * size, b"s" * (size - 1) + b"o"
         await store.put("a/same", same)
@@ -335,22 +335,44 @@ class CapabilitySuite(LastingSuite):
         await store.put("a/empty", b"")
 
         names = ["a/same", "a/longer", "a/other", "a/empty", "a/missing", "b/missing"]
-        others = await matching.delete_matching(dict.fromkeys(names, same))
+        others = await comparing.delete_unchanged(dict.fromkeys(names, same))
 
         assert others == {"a/longer", "a/other", "a/empty"}
         assert await store.get("a/same") is None
         assert await store.get("a/longer") == same + b"s"
         assert await store.get("a/other") == other
         assert await listing(store, "a/") == ["a/empty", "a/longer", "a/other"]
-        assert await matching.delete_matching({"a/empty": b""}) == set()
+        assert await comparing.delete_unchanged({"a/empty": b""}) == set()
         assert await store.get("a/empty") is None
-        assert await matching.delete_matching({}) == set()
+        assert await comparing.delete_unchanged({}) == set()
+
+    async def test_what_is_no_key_is_refused_among_those_to_compare_and_none_goes(
+        self, store: Store, comparing: SupportsCompare
+    ) -> None:
+        await store.put("a/1", b"1")
+
+        with pytest.raises(ValueError, match="key"):
+            await comparing.delete_unchanged({"a/1": b"1", "../etc/passwd": b"1"})
+
+        assert await store.get("a/1") == b"1"
+
+    async def test_any_number_is_compared_at_once(
+        self, store: Store, comparing: SupportsCompare
+    ) -> None:
+        keys = {f"a/{number}": f"{number}".encode() for number in range(130)}
+        for key, payload in keys.items():
+            await store.put(key, payload)
+        await store.put("a/7", b"another")
+        await store.put("a/129", b"another")
+
+        assert await comparing.delete_unchanged(keys) == {"a/7", "a/129"}
+        assert [key async for key in store.keys("a/")] == ["a/129", "a/7"]
 
     async def test_what_is_created_behind_a_removal_is_not_removed_by_another(
-        self, store: Store, matching: SupportsMatch, creating: SupportsCreate
+        self, store: Store, comparing: SupportsCompare, creating: SupportsCreate
     ) -> None:
         async def remove_and_create(payload: bytes, new: bytes) -> None:
-            assert await matching.delete_matching({"a/1": payload}) == set()
+            assert await comparing.delete_unchanged({"a/1": payload}) == set()
             assert await creating.create("a/1", new)
 
         for number in range(20):
@@ -359,7 +381,7 @@ class CapabilitySuite(LastingSuite):
             async with anyio.create_task_group() as group:
                 group.start_soon(remove_and_create, payload, new)
                 for _ in range(3):
-                    group.start_soon(matching.delete_matching, {"a/1": payload})
+                    group.start_soon(comparing.delete_unchanged, {"a/1": payload})
             assert await store.get("a/1") == new
 
     @pytest.mark.parametrize("size", [10, 1_100_000])

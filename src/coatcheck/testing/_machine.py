@@ -18,9 +18,9 @@ from hypothesis.stateful import (
 from ..stores import (
     Store,
     SupportsBatch,
+    SupportsCompare,
     SupportsCreate,
     SupportsGather,
-    SupportsMatch,
     SupportsPurge,
     SupportsRange,
     SupportsStream,
@@ -78,13 +78,13 @@ class StoreMachine(RuleBasedStateMachine):
         self.run(self.store.delete(key))
         self.expected.pop(key, None)
 
-    @precondition(lambda self: isinstance(self.store, SupportsMatch))
+    @precondition(lambda self: isinstance(self.store, SupportsCompare))
     @rule(keys=st.sets(_keys, max_size=3), payload=_payloads, is_known=st.booleans())
-    def delete_matching(self, keys: set[str], payload: bytes, is_known: bool) -> None:  # noqa: FBT001
+    def delete_unchanged(self, keys: set[str], payload: bytes, is_known: bool) -> None:  # noqa: FBT001
         """Delete keys that are as they were put, or those that happen to hold a payload."""
         given = {key: self.expected.get(key, payload) if is_known else payload for key in keys}
         others = {key for key in keys if self.expected.get(key, given[key]) != given[key]}
-        assert self.run(self.store.delete_matching(given)) == others
+        assert self.run(self.store.delete_unchanged(given)) == others
         for key in keys - others:
             self.expected.pop(key, None)
 

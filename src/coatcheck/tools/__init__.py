@@ -9,18 +9,18 @@ from ._plans import plan_tools
 from ._poll import poll_tools
 from ._retrieve import retrieval_tools
 from ._served import (
-    ADDRESS_DESCRIPTION,
-    ADDRESS_TEMPLATE,
     META_SCOPE,
-    read_address,
+    RESOURCE_DESCRIPTION,
+    RESOURCE_TEMPLATE,
+    read_artifact_resource,
     stated_scope,
 )
 from ._tool import Tool
 
 __all__ = [
-    "ADDRESS_DESCRIPTION",
-    "ADDRESS_TEMPLATE",
     "META_SCOPE",
+    "RESOURCE_DESCRIPTION",
+    "RESOURCE_TEMPLATE",
     "Failure",
     "Tool",
     "artifact_tools",
@@ -31,7 +31,7 @@ __all__ = [
     "memory_tools",
     "plan_tools",
     "poll_tools",
-    "read_address",
+    "read_artifact_resource",
     "retrieval_tools",
     "stated_scope",
     "without_neighbours",

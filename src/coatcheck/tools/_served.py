@@ -1,16 +1,15 @@
 """What a server of artifacts over MCP is asked: the address ``art://{id}``, and whose they are."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from ..bank import Bank
 from ..content import visible
 from ..errors import InvalidArgumentError, UnknownPointerError, shown
-from ..records import Page, is_id
+from ..records import Page, dataclass, is_id
 
-ADDRESS_TEMPLATE = "art://{id}{?offset,limit}"
-ADDRESS_DESCRIPTION = (
+RESOURCE_TEMPLATE = "art://{id}{?offset,limit}"
+RESOURCE_DESCRIPTION = (
     "What a pointer stands for: offset and limit count characters, of binary bytes."
 )
 META_SCOPE = "coatcheck/scope"
@@ -20,7 +19,8 @@ _WHOLE_BYTES = 32 * 1024 * 1024
 _LONGEST_SCOPE = 200
 
 
-class Contents(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
     """What was read: text, or bytes of what is none."""
 
     content: str | bytes
@@ -29,7 +29,7 @@ class Contents(NamedTuple):
     """The window that was asked for; None of what was read whole."""
 
 
-async def read_address(bank: Bank, uri: str) -> Contents | None:
+async def read_artifact_resource(bank: Bank, uri: str) -> Contents | None:
     """Return what lies at an address, None of one that is no artifact's.
 
     Raises:
@@ -68,21 +68,11 @@ async def read_address(bank: Bank, uri: str) -> Contents | None:
     else:
         payload = await bank.payload(artifact.pointer)
         content = payload.decode("utf-8", "surrogatepass") if is_text else payload
-    shown_content = visible(content) if isinstance(content, str) else content
-    return Contents(shown_content, artifact.content_type, page)
-
-
-def _window(query: str) -> dict[str, int]:
-    """Return the offset and limit that an address asks for."""
-    window: dict[str, int] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        if name not in {"offset", "limit"} or not (value.isascii() and value.isdigit()):
-            raise InvalidArgumentError(
-                f"{shown(f'{name}={value}')} is no part of a window.",
-                "Ask for art://ID?offset=0&limit=50000: whole numbers from 0 and 1 on.",
-            )
-        window[name] = int(value[:20])
-    return window
+    return Contents(
+        content=visible(content) if isinstance(content, str) else content,
+        content_type=artifact.content_type,
+        page=page,
+    )
 
 
 def stated_scope(meta: Mapping[str, object] | None) -> str | None:
@@ -100,3 +90,16 @@ def stated_scope(meta: Mapping[str, object] | None) -> str | None:
             "Give the name of a run, session or user, or leave it out.",
         )
     return said
+
+
+def _window(query: str) -> dict[str, int]:
+    """Return the offset and limit that an address asks for."""
+    window: dict[str, int] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name not in {"offset", "limit"} or not (value.isascii() and value.isdigit()):
+            raise InvalidArgumentError(
+                f"{shown(f'{name}={value}')} is no part of a window.",
+                "Ask for art://ID?offset=0&limit=50000: whole numbers from 0 and 1 on.",
+            )
+        window[name] = int(value[:20])
+    return window

@@ -192,9 +192,27 @@ async def test_a_tool_of_ours_further_in_is_left_alone_and_one_only_called_so_is
     assert await acts.arguments(scope, "ours", name, {"text": pointer}) == {"text": pointer}
 
 
+async def test_a_reader_of_another_version_is_ours_and_another_tool_with_one_more_is_not() -> None:
+    acts = Acts(Bank(MemoryStore()), Settings())
+
+    for name, is_ours in (("retrieve_context", True), ("getArtifact", False)):
+        properties = {**OWN[name]["inputSchema"]["properties"], "since": {"type": "array"}}
+        tool = {"name": name, "inputSchema": {"type": "object", "properties": properties}}
+        listed = acts.tools([tool], upstream="server", prefixed=True)
+        assert (listed == [tool]) is is_ours
+
+
+@pytest.mark.parametrize("name", [["x"], {}, None, 3])
+async def test_a_tool_whose_name_is_no_text_breaks_no_list(name: object) -> None:
+    acts = Acts(Bank(MemoryStore()), Settings())
+
+    assert len(acts.tools([{**TAKES_IDS, "name": name}], upstream="a", prefixed=True)) == 1
+
+
 async def test_a_tool_that_is_ours_no_more_is_treated_as_any() -> None:
     acts = Acts(Bank(MemoryStore()), Settings())
-    acts.tools([OWN["memory_read"]], upstream="server", prefixed=True)
+    ours = acts.tools([OWN["memory_read"]], upstream="server", prefixed=True)
+    assert ours == [OWN["memory_read"]]
     theirs = {**TAKES_IDS, "name": "memory_read"}
 
     assert acts.tools([theirs], upstream="server", prefixed=True) != [theirs]

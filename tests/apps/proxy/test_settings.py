@@ -24,6 +24,12 @@ def test_a_limit_holds_for_all_tools_and_a_tool_has_its_own() -> None:
     assert settings.inline_limit("a", "other") == 9
 
 
+def test_a_tool_that_is_called_like_one_of_ours_may_be_set() -> None:
+    settings = parse_settings("[tools.memory_read]\ninline_bytes = 0")
+
+    assert settings.inline_limit("a", "memory_read") == 0
+
+
 def test_a_size_is_bytes_or_a_text_that_people_read() -> None:
     settings = parse_settings(
         """

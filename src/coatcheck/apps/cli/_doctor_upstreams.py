@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import cast
 
-from ...records import OWN_TOOLS
 from ..proxy._channel import Channel, ServerDownError
 from ..proxy._config import UpstreamSpec
 from ..proxy._eras import MODERN_VERSIONS, Opening
 from ..proxy._messages import METHOD_NOT_FOUND, Json, RpcError
 from ..proxy._process import ProcessChannel
+from ..proxy._reader import READER
 from ..proxy._servers_file import Refused
 from ..proxy._upstream import Facts, Known, Upstream
 from ._doctor import Finding
@@ -125,12 +125,11 @@ def _found(spec: UpstreamSpec, facts: Facts, names: Sequence[str], started: floa
         return Finding(
             _check(spec), "warning", told, "It has nothing to call: look at its arguments."
         )
-    own = sorted(OWN_TOOLS.intersection(names))
-    if own:
+    if READER in names:
         return Finding(
             _check(spec),
             "warning",
-            f"{told}; it has tools of the name of ours: {', '.join(own)}",
+            f"{told}; it has a tool of the name of ours: {READER}",
             "Behind --config with several servers both are listed; alone only ours is.",
         )
     return Finding(_check(spec), "ok", told)

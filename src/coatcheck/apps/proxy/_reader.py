@@ -45,11 +45,15 @@ def is_ours(tool: Mapping[str, object]) -> bool:
 
     Told by its name and parameters: others call their tools `memory_read` too.
     """
-    name, schema = tool.get("name"), tool.get("inputSchema")
+    name, schema = str(tool.get("name")), tool.get("inputSchema")
     if name not in OWN_TOOLS or not isinstance(schema, Mapping):
         return False
     properties = cast("Mapping[str, object]", schema).get("properties")
-    return isinstance(properties, Mapping) and frozenset(properties) == _parameters()[str(name)]
+    if not isinstance(properties, Mapping):
+        return False
+    if name == READER:  # of another version it may take more, or less
+        return "artifactId" in properties
+    return frozenset(properties) == _parameters()[name]
 
 
 @cache

@@ -4,13 +4,13 @@ from base64 import b64encode
 
 from ...bank import Bank
 from ...records import Page
-from ...tools import ADDRESS_DESCRIPTION, ADDRESS_TEMPLATE, read_address
+from ...tools import RESOURCE_DESCRIPTION, RESOURCE_TEMPLATE, read_artifact_resource
 
 TEMPLATE: dict[str, object] = {
-    "uriTemplate": ADDRESS_TEMPLATE,
+    "uriTemplate": RESOURCE_TEMPLATE,
     "name": "artifact",
     "title": "Banked result",
-    "description": ADDRESS_DESCRIPTION,
+    "description": RESOURCE_DESCRIPTION,
 }
 META_WINDOW = "coatcheck/window"
 """Key in the `_meta` of the contents that were read, under which a window says where it lies."""
@@ -19,9 +19,10 @@ META_WINDOW = "coatcheck/window"
 async def read_artifact(bank: Bank, uri: str) -> dict[str, object] | None:
     """Return the answer to ``resources/read`` of an artifact, None of any other address.
 
-    Raises as `read_address`.
+    Raises:
+        CoatcheckError: As `read_artifact_resource`.
     """
-    read = await read_address(bank, uri)
+    read = await read_artifact_resource(bank, uri)
     if read is None:
         return None
     contents: dict[str, object] = {"uri": uri, "mimeType": read.content_type}

@@ -12,6 +12,7 @@ from typing import Any, cast
 from ...errors import InvalidArgumentError, shown
 from ...records import Limits
 from .._amounts import size_bytes
+from ._reader import READER
 
 _TOOLS = "tools"
 _PRINCIPALS = "principals"
@@ -141,7 +142,7 @@ def _tables(found: object) -> dict[str, dict[str, Any]]:
         where = f"tools.{name}"
         if not isinstance(table, dict):
             raise InvalidArgumentError(f"{where} is a table, got {shown(table)}.", f"[{where}]")
-        if name == "retrieve_context":
+        if name == READER:
             raise InvalidArgumentError(
                 f"{where}: what reads artifacts is never offloaded.", "Take the table out."
             )
