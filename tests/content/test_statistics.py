@@ -204,6 +204,15 @@ def test_a_value_is_written_shortly(value: object, text: str) -> None:
     assert written(value) == text
 
 
+@pytest.mark.parametrize("total", [20_000, 20_001, 30_000, 34_567, 39_999, 40_000, 200_001])
+def test_a_sample_holds_no_row_twice(total: int) -> None:
+    places = list(spread(total, 20_000))
+
+    assert len(set(places)) == 20_000
+    assert places == sorted(places)
+    assert 0 <= places[0] <= places[-1] < total
+
+
 def test_a_sample_is_spread_over_all_rows() -> None:
     places = list(spread(1_000_000, 20_000))
 

@@ -1087,3 +1087,39 @@ async def test_only_what_a_host_names_as_ours_passes_whole(bank: Bank) -> None:
     assert isinstance(await host.offload_part(large, "memory_read"), Envelope)
     assert await host.offload(large, "retrieve_context") is large
     assert await Mirror(bank).offload(large, "memory_read") is large
+
+
+async def test_pointers_stay_where_a_schema_says_that_they_are_taken_as_text(bank: Bank) -> None:
+    def pin(ref: Verbatim[str], more: Verbatim[list[str]], rows: list[int]) -> None: ...
+
+    schema = TypeAdapter(pin).json_schema()
+    pointer = (await bank.put([1, 2])).pointer
+
+    found = await Mirror(bank).resolve({"ref": pointer, "more": [pointer], "rows": pointer}, schema)
+
+    assert found == {"ref": pointer, "more": [pointer], "rows": [1, 2]}
+
+
+def test_a_function_of_the_readers_name_is_what_envelopes_name_and_never_offloaded(
+    bank: Bank,
+) -> None:
+    def retrieve_context(artifactId: str) -> str:  # noqa: N803 - as ours
+        return artifactId * 60_000
+
+    assert mirror(retrieve_context, bank)("x") == "x" * 60_000
+
+
+@pytest.mark.parametrize("text", ["id,v\n1,2\n3,\n", '{"a":1}\n{"a":2}\n'])
+async def test_of_text_that_is_no_list_the_hint_says_how_rows_are_had(
+    bank: Bank, text: str
+) -> None:
+    def count(rows: list[dict[str, Any]]) -> int:
+        return len(rows)
+
+    kind = "text/csv" if text.startswith("id") else "application/x-ndjson"
+    pointer = (await bank.put(text, content_type=kind)).pointer
+
+    with pytest.raises(InvalidArgumentError) as caught:
+        mirror(count, bank)(pointer)
+    assert "`#$` behind the pointer gives the rows" in caught.value.hint
+    assert mirror(count, bank)(f"{pointer}#$") == 2

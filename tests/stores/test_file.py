@@ -1,6 +1,7 @@
 """The file store: the whole suite, how its files lie, and what may not be followed or read."""
 
 import asyncio
+import fcntl
 import os
 import socket
 import stat
@@ -24,6 +25,9 @@ from coatcheck.stores import (
     SupportsRange,
     SupportsStream,
 )
+from coatcheck.stores._draft import Draft
+from coatcheck.stores._folders import Folders
+from coatcheck.stores._keys import split_key
 from coatcheck.testing import StoreSuite, check_store
 
 KEY = "s/a/records/1"
@@ -436,3 +440,40 @@ async def test_many_files_that_are_too_large_for_the_loop_are_read_all_the_same(
 def test_a_path_that_no_system_takes_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="NUL"):
         FileStore("a\0b")
+
+
+async def test_who_holds_a_lock_on_a_file_does_not_hold_up_its_removal(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    await store.put(KEY, b"1")
+    (path,) = tmp_path.glob("s/**/1")
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0.01)
+            turns += 1
+
+    turning = asyncio.create_task(turn())
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        others = await store.delete_unchanged({KEY: b"1"})
+    turning.cancel()
+
+    assert others == set()
+    assert await store.get(KEY) is None
+    assert turns > 5  # the event loop went on
+
+
+def test_a_process_forked_while_a_file_is_made_holds_no_lock_on_it(tmp_path: Path) -> None:
+    folders = Folders(tmp_path, durable=False)
+    with Draft(folders) as draft:
+        draft.write(b"1")
+        inherited = os.dup(vars(draft)["_file"])  # as by a fork
+        assert draft.publish(split_key(KEY), replace=False)
+    try:
+        (path,) = tmp_path.glob("s/**/1")
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(inherited)

@@ -135,10 +135,12 @@ def _opened(
 def _parameters(declaration: types.FunctionDeclaration, tool: BaseTool | None) -> Mapping[str, Any]:
     """Return the JSON schema of the arguments, which ADK declares in one of two forms.
 
-    With the marks of `Verbatim`, which one of them loses.
+    With the marks of `Verbatim`, which some versions lose.
     """
+    known: Mapping[str, Any]
     if declaration.parameters is None:
-        return dict(declaration.parameters_json_schema or {})
-    schema = declaration.parameters.json_schema
-    known = schema.model_dump(mode="json", by_alias=True, exclude_none=True)
+        known = dict(declaration.parameters_json_schema or {})
+    else:
+        schema = declaration.parameters.json_schema
+        known = schema.model_dump(mode="json", by_alias=True, exclude_none=True)
     return with_verbatim_marks(known, tool.func) if isinstance(tool, FunctionTool) else known

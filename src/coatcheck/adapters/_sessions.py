@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from ..bank import Bank, BlockingBank, bank_of
 from ..errors import CoatcheckError, StoreUnavailableError
-from ..mirror import Mirror, holds_pointer, is_verbatim
+from ..mirror import Mirror, holds_pointer
 from ..records import Limits
 from ..tools import Failure, Tool, as_failure, retrieval_tools
 
@@ -107,14 +107,11 @@ class Session:
             return failure_of(tool, error)
 
     def _stays(self, name: str, schema: Mapping[str, Any] | None) -> bool:
-        """Return whether a parameter gets its pointers as they are.
+        """Return whether a function that is mirrored already takes a pointer here and no JSON.
 
-        It is `Verbatim`, or one of a mirrored function for which only `mirror` finds the value,
-        as of a frame.
+        It has a parameter there, as of a frame, for which only `mirror` finds the value.
         """
         node: object = (schema or {}).get("properties", {}).get(name)
-        if is_verbatim(node, schema or {}):
-            return True
         open_to: object = cast("Any", node).get("anyOf") if isinstance(node, Mapping) else None
         return open_to == [{}, self._pointer]
 

@@ -63,7 +63,7 @@ def fit_stored(
     is_text = isinstance(value, str | bytes)
     try:
         return fit(adapter if is_text else stored, readings(value, declared), what)
-    except InvalidArgumentError:
+    except InvalidArgumentError as error:
         # Text may be what a single value was encoded as. And a strict model takes a time from
         # JSON, but not from a str.
         try:
@@ -72,6 +72,8 @@ def fit_stored(
             return stored.validate_json(_payload(value))
         except ValueError:
             pass
+        if is_text:
+            error.hint += " Of CSV, TSV and NDJSON `#$` behind the pointer gives the rows."
         raise
 
 

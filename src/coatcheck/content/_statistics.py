@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from itertools import compress
+from itertools import compress, pairwise
 from math import fsum, isfinite
 from typing import cast
 
@@ -347,6 +347,9 @@ def spread(total: int, wanted: int) -> Iterable[int]:
 
     The same each time; not evenly spaced, as rows often have a period.
     """
-    part = total / wanted
+    borders = (at * total // wanted for at in range(wanted + 1))
     # Fibonacci hashing: multiples of the golden ratio, without their whole part.
-    return (int((at + (at * 2_654_435_769 % 2**32) / 2**32) * part) for at in range(wanted))
+    return (
+        start + ((at * 2_654_435_769 % 2**32) * (stop - start) >> 32)
+        for at, (start, stop) in enumerate(pairwise(borders))
+    )

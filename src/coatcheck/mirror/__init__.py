@@ -4,7 +4,6 @@ from ._call import ModelCall, calling
 from ._definition import definition
 from ._mirror import Mirror, background, mirror
 from ._parameters import Verbatim, with_verbatim_marks
-from ._schema import is_verbatim
 from ._slots import holds_pointer
 from ._turn import ToolResult
 
@@ -17,7 +16,6 @@ __all__ = [
     "calling",
     "definition",
     "holds_pointer",
-    "is_verbatim",
     "mirror",
     "with_verbatim_marks",
 ]

@@ -8,7 +8,8 @@ from ..bank import as_text, parsed, structured
 from ..content import is_tabular
 from ..errors import InvalidArgumentError
 from ..records import dataclass
-from ._schema import schema_types, schema_words
+from ._schema import is_verbatim, schema_at, schema_types, schema_words
+from ._slots import Argument
 
 _BASE64 = frozenset({"base64", "byte"})
 _URL_SAFE = frozenset({"base64url"})
@@ -22,6 +23,15 @@ class Inspected:
     arguments: dict[str, object]
     pointers: tuple[str, ...]
     """Those that were resolved, selectors included; none where nothing was."""
+
+
+def leave_verbatim(argument: Argument, root: Mapping[str, Any]) -> None:
+    """Leave the pointers in parameters of a schema that get them as text."""
+    argument.slots = [
+        slot
+        for slot in argument.slots
+        if not is_verbatim(schema_at(root, slot.path[:1], root), root)
+    ]
 
 
 def as_schema(

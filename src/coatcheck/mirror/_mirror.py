@@ -8,7 +8,7 @@ from ..bank import PLAIN_TYPES, Bank, BlockingBank, bank_of
 from ..content import Encoding, loads
 from ..errors import InvalidArgumentError
 from ..records import Limits
-from ._declared import Inspected, as_json, as_schema
+from ._declared import Inspected, as_json, as_schema, leave_verbatim
 from ._handles import BackgroundTool
 from ._mirrored import MirroredTool
 from ._noted import note_result, note_results, note_turn
@@ -44,7 +44,8 @@ class Mirror:
         self.limits = limits or bank.limits
         self._inject: Mapping[type, object] = {Bank: bank} if inject is None else inject
         self._offloader = Offloader(bank, self.limits, reader, own)
-        self._of_functions = Offloader(bank, self.limits, reader, ())  # none of them is ours
+        # No function is ours; but one of the reader's name is what envelopes name.
+        self._of_functions = Offloader(bank, self.limits, reader, filter(None, [reader]))
 
     async def resolve(
         self, arguments: Mapping[str, object] | str, schema: Mapping[str, Any] | None = None
@@ -60,8 +61,7 @@ class Mirror:
             InvalidArgumentError: The text is no JSON object.
             InvalidPointerError: What follows the ``#`` of a pointer is no selector.
             UnknownPointerError, ExpiredPointerError: Nothing stands behind a pointer.
-            NothingSelectedError, InvalidQueryError, DeadlineError: As `Bank.get`.
-            StoreError: The store failed.
+            NothingSelectedError, InvalidQueryError, DeadlineError, StoreError: As `Bank.get`.
         """
         return (await self.inspect(arguments, schema)).arguments
 
@@ -89,10 +89,10 @@ class Mirror:
             CoatcheckError: As `resolve`.
         """
         given = _parsed_arguments(arguments) if isinstance(arguments, str) else dict(arguments)
-        argument = Argument(given)
+        argument, root = Argument(given), schema or {}
+        leave_verbatim(argument, root)
         await argument.fetch(self.bank, leaves_unknown=leaves_unknown)
         pointers = tuple(dict.fromkeys(slot.pointer for slot in argument.slots))
-        root = schema or {}
 
         def reading(slot: Slot, *, prefers_structure: bool = False) -> object:
             node = schema_at(root, slot.path, root)

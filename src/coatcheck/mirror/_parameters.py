@@ -19,7 +19,7 @@ from typing import (
 from ..bank import Bank, StoredValidator, as_found, as_text, fit, fit_stored, parsed
 from ..errors import shown
 from ..records import dataclass, names_pointer
-from ._schema import POINTER_PATTERN, POINTER_SCHEMA, marked_node, takes_structure
+from ._schema import POINTER_PATTERN, POINTER_SCHEMA, is_verbatim, marked_node, takes_structure
 from ._slots import Argument, fetch_all
 
 if TYPE_CHECKING:
@@ -94,8 +94,12 @@ def with_verbatim_marks(
     """
     names = {name for name, hint in _hints(function).items() if _declares_verbatim(hint)}
     nodes: Mapping[str, Any] = schema.get("properties", {})
-    named = {name: marked_node(node) if name in names else node for name, node in nodes.items()}
-    return {**schema, "properties": named} if names else schema
+    marked = {
+        name: marked_node(node)
+        for name, node in nodes.items()
+        if name in names and isinstance(node, Mapping) and not is_verbatim(node, schema)
+    }
+    return {**schema, "properties": {**nodes, **marked}} if marked else schema
 
 
 class Parameters:

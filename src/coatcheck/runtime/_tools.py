@@ -88,7 +88,7 @@ def step_tools(
         TypeError: One is no function, or has no signature that can be mirrored.
     """
     inject: Mapping[type, object] = {Bank: context.bank, RunContext: context}
-    mirror = Mirror(context.bank, limits, inject=inject, own=())
+    mirror = Mirror(context.bank, limits, inject=inject, own=["retrieve_context"])
     made = [_made(each, mirror) for each in given]
     if any(isinstance(each, RunTool) and each.background for each in given):
         made += _absent(made, poll_tools(context.bank))

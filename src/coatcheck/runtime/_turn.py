@@ -143,8 +143,8 @@ class Turn:
         """Return the replies of a turn, within the bytes that one may take."""
         if self._limits.turn_bytes is None:
             return [as_text(result.value) for result in results]
-        bounded = [name for name, tool in self._tools.items() if not _is_mirrored(tool)]
-        mirror = Mirror(self._context.bank, self._limits, own=bounded)
+        ours = [name for name, tool in self._tools.items() if not _is_mirrored(tool)]
+        mirror = Mirror(self._context.bank, self._limits, own=["retrieve_context", *ours])
         return [as_text(shown) for shown in await mirror.offload_turn(results)]
 
 

@@ -108,9 +108,12 @@ class Draft:
             if self._folders.durable:
                 os.fsync(self._file)
             try:
-                return self._place(segments, replace=replace)
+                is_placed = self._place(segments, replace=replace)
             except FileNotFoundError:  # another process removed the folder under our hands
-                return self._place(segments, replace=replace)
+                is_placed = self._place(segments, replace=replace)
+            # No draft any more; a process that was forked meanwhile would hold the lock on.
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            return is_placed
 
     def _place(self, segments: Sequence[str], *, replace: bool) -> bool:
         name = segments[-1]

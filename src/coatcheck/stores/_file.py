@@ -31,6 +31,8 @@ _FIRST_NAMES = 128
 
 _CALL_BYTES = 1 << 30
 """Most that is read by one call of the system; none takes 2 GiB."""
+_LOCK_TRIES = 100
+_LOCK_PAUSE_SECONDS = 0.01
 
 
 class FileStore:
@@ -128,7 +130,7 @@ class FileStore:
     async def delete_unchanged(self, payloads: Mapping[str, bytes]) -> set[str]:
         paths = [(split_key(key), key) for key in payloads]
         with unavailable:
-            return {key for path, key in paths if not self._remove_same(path, payloads[key])}
+            return {key for path, key in paths if not await self._remove_same(path, payloads[key])}
 
     async def keys(self, folder: str) -> AsyncIterator[str]:
         with unavailable:
@@ -228,23 +230,30 @@ class FileStore:
                 with find_file(name, folder) as file:
                     yield home, file
 
-    def _remove_same(self, path: list[str], payload: bytes) -> bool:
+    async def _remove_same(self, path: list[str], payload: bytes) -> bool:
         """Remove a file that holds `payload`; return False where it holds something else."""
         with self._found(path) as (home, file):
             if file is None:
                 return True
             # Whoever else compares this very file waits here, and finds it removed.
-            fcntl.flock(file, fcntl.LOCK_EX)
+            await _lock(file)
             if _pread(file, 0, os.fstat(file).st_size) != payload:
                 return False
-            with self._folders.find(home) as folder:
-                if folder is None:
-                    return True
-                with find_file(path[-1], folder) as standing:
-                    if standing is None or not os.path.sameopenfile(file, standing):
-                        return standing is None
-                os.unlink(path[-1], dir_fd=folder)
+            if not self._unlink_same(file, home, path[-1]):
+                return False
         drop_if_empty(self._folders, home)
+        return True
+
+    def _unlink_same(self, file: int, home: list[str], name: str) -> bool:
+        """Remove a name of an open file; return False where another file has it now."""
+        with self._folders.find(home) as folder:
+            if folder is None:
+                return True
+            with find_file(name, folder) as standing:
+                if standing is None or not os.path.sameopenfile(file, standing):
+                    return standing is None
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
         return True
 
     def _list(self, segments: list[str], most: int) -> list[str] | None:
@@ -292,6 +301,21 @@ def _read_file(name: str, folder: int | None, start: int, stop: int, most: int) 
         return _pread(file, start, stop)
     finally:
         os.close(file)
+
+
+async def _lock(file: int) -> None:
+    """Lock an open file against others who compare it. They are done in a moment."""
+    from anyio import sleep
+
+    for _ in range(_LOCK_TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            await sleep(_LOCK_PAUSE_SECONDS)
+        else:
+            return
+    # Held by a program that is no store, or that was stopped: without it there is but the gap of
+    # a few calls that stores without such a lock have.
 
 
 def _pread(file: int, start: int, stop: int) -> bytes:

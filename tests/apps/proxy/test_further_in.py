@@ -164,10 +164,18 @@ def tools_of_ours() -> list[Json]:
     bank = Bank(MemoryStore())
     own = [*retrieval_tools(bank), *artifact_tools(bank), *poll_tools(bank)]
     own += memory_tools(AgentMemory(bank))
-    return [{"name": each.name, "inputSchema": dict(each.parameters)} for each in own]
+    return [
+        {
+            "name": each.name,
+            "description": each.description,
+            "inputSchema": dict(each.parameters),
+        }
+        for each in own
+    ]
 
 
 OWN = {tool["name"]: tool for tool in tools_of_ours()}
+OURS = {name: tool["description"] for name, tool in OWN.items()}
 
 
 @pytest.mark.parametrize("name", sorted(OWN_TOOLS))
@@ -216,3 +224,41 @@ async def test_a_tool_that_is_ours_no_more_is_treated_as_any() -> None:
     theirs = {**TAKES_IDS, "name": "memory_read"}
 
     assert acts.tools([theirs], upstream="server", prefixed=True) != [theirs]
+
+
+async def test_before_tools_were_listed_those_of_ours_are_known_by_name() -> None:
+    acts = Acts(Bank(MemoryStore()), Settings(limits=Limits(inline_bytes=1_000)))
+    scope, large = acts.scope(), of_text("x" * 5_000)
+    pointer = wire_of(await acts.result(scope, "a", "rows", of_text("[1]" + " " * 2_000)))[
+        "pointer"
+    ]
+    asked = 0
+
+    async def listing() -> list[Json]:
+        nonlocal asked
+        asked += 1
+        return [OWN["memory_read"], {**TAKES_IDS, "name": "getArtifact"}]
+
+    assert await acts.result(scope, "a", "memory_read", large) == large
+    assert await acts.result(scope, "a", "rows", large) != large
+    keys = {"keys": [pointer]}
+    assert await acts.arguments(scope, "a", "memory_read", keys, listing=listing) == keys
+    ids = {"ids": pointer}
+    assert await acts.arguments(scope, "a", "getArtifact", ids, listing=listing) == {"ids": [1]}
+    assert asked == 1
+    assert await acts.result(scope, "a", "memory_read", large) == large
+    assert await acts.result(scope, "a", "getArtifact", large) != large
+
+
+@pytest.mark.parametrize("description", ["Lists what the build made.", None])
+async def test_a_tool_without_parameters_is_ours_by_its_description(
+    description: str | None,
+) -> None:
+    acts = Acts(Bank(MemoryStore()), Settings(limits=Limits(inline_bytes=1_000)))
+    tool = {**OWN["listArtifacts"], "description": description or OURS["listArtifacts"]}
+    acts.tools([tool], upstream="build", prefixed=True)
+    large = of_text("x" * 5_000)
+
+    shown = await acts.result(acts.scope(), "build", "listArtifacts", large)
+
+    assert (shown == large) == (description is None)

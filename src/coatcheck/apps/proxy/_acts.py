@@ -10,7 +10,7 @@ from typing import Any, cast
 from ...bank import Bank
 from ...errors import CoatcheckError, UnknownPointerError
 from ...mirror import Mirror, holds_pointer
-from ...records import names_pointer
+from ...records import OWN_TOOLS, names_pointer
 from ...tools import Tool, retrieval_tools
 from ._blocks import Rule
 from ._channel import Log
@@ -67,6 +67,7 @@ class Acts:
         self._told: set[str] = set()
         self.unmatched = Unmatched(settings)
         """What is set for tools that no upstream lists."""
+        self._listed: set[str] = set()
         self._ours: set[tuple[str, str]] = set()
         """Tools of upstreams that are Coatcheck's: these take pointers of their own."""
         self._further: dict[str, None] = {}
@@ -141,6 +142,7 @@ class Acts:
         """
         shown_as = listed_as or {}
         listed: list[dict[str, object]] = []
+        self._listed.add(upstream)
         for tool in tools:
             name = str(tool.get("name"))
             self.unmatched.listed(upstream, name, shown_as.get(name))
@@ -210,19 +212,21 @@ class Acts:
             arguments: As the client sent them; the same object comes back where no pointer is
                 among them.
             listing: Asks the upstream for its tools. Called only where a pointer is among the
-                arguments of a tool that was not listed yet, as happens after a restart.
+                arguments and they were not listed yet, as happens after a restart.
             listed_as: The tool's name as the client sees it, for the journal; None is its own.
 
         Raises:
             CoatcheckError: A pointer stands for nothing, or for what the tool does not take. The
                 upstream is not to be called: answer with `failure`.
         """
-        if self._passes(upstream, tool, listed_as) or not holds_pointer(arguments):
+        if self._is_off or not holds_pointer(arguments):
             return arguments
         mirror = self._desk(scope).mirror
         try:
-            if self._schemas.of(upstream, tool) is None and listing is not None:
+            if upstream not in self._listed and listing is not None:
                 self.tools(await listing(), upstream=upstream, prefixed=True)
+            if self._passes(upstream, tool, listed_as):
+                return arguments
             inspected = await mirror.inspect(
                 arguments,
                 self._schemas.of(upstream, tool),
@@ -273,8 +277,11 @@ class Acts:
         result = without_forged(result)
         settings, mirror = self._settings, self._desk(scope).mirror
         names = (upstream, tool, listed_as)
-        is_ours = (upstream, tool) in self._ours
-        if is_ours or tool in settings.limits.never or settings.excludes(*names):
+        if (
+            self._is_ours(upstream, tool)
+            or tool in settings.limits.never
+            or settings.excludes(*names)
+        ):
             return result
         limit_bytes, image_bytes = settings.inline_limit(*names), settings.image_limit(*names)
         least = limit_bytes if image_bytes is None else min(limit_bytes, image_bytes)
@@ -319,9 +326,15 @@ class Acts:
         """Return whether definition and arguments of a tool stay what they are."""
         return (
             self._is_off
-            or (upstream, tool) in self._ours
+            or self._is_ours(upstream, tool)
             or self._settings.excludes(upstream, tool, listed_as)
         )
+
+    def _is_ours(self, upstream: str, tool: str) -> bool:
+        """Return whether a tool of an upstream is Coatcheck's; by its name before it was listed."""
+        if upstream in self._listed:
+            return (upstream, tool) in self._ours
+        return tool in OWN_TOOLS
 
     def _desk(self, scope: Scope) -> _Desk:
         desk = self._desks.get(scope.name)

@@ -53,12 +53,15 @@ def is_ours(tool: Mapping[str, object]) -> bool:
         return False
     if name == READER:  # of another version it may take more, or less
         return "artifactId" in properties
-    return frozenset(properties) == _parameters()[name]
+    # Where there are none, the description has to tell.
+    known = _definitions()[name]
+    alike = frozenset(properties) == frozenset(known.parameters["properties"])
+    return alike and (bool(properties) or tool.get("description") == known.description)
 
 
 @cache
-def _parameters() -> Mapping[str, frozenset[str]]:
-    """Return what each of our tools takes."""
+def _definitions() -> Mapping[str, Tool]:
+    """Return our tools by name."""
     bank = Bank(MemoryStore())
     tools = [
         *retrieval_tools(bank),
@@ -66,7 +69,7 @@ def _parameters() -> Mapping[str, frozenset[str]]:
         *poll_tools(bank),
         *memory_tools(AgentMemory(bank)),
     ]
-    return {tool.name: frozenset(tool.parameters["properties"]) for tool in tools}
+    return {tool.name: tool for tool in tools}
 
 
 def failed(error: CoatcheckError | OSError) -> dict[str, object]:
