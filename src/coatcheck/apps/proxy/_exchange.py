@@ -32,6 +32,9 @@ from ._messages import (
 
 Progress = Callable[[Json], Awaitable[None]]
 
+_ENDS_SECONDS = 1.0
+"""How long it may take until it is known how a server ended that takes no more."""
+
 
 class Hears(Protocol):
     """What a server says without being asked goes here."""
@@ -119,6 +122,9 @@ class Exchange:
             self._cancel(id_, method)
             raise
         except ConnectionError as error:
+            # The reading learns how it ended, a moment later.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(answer, _ENDS_SECONDS)
             raise ServerDownError(self._channel.ended) from error
         finally:
             del self._waiting[id_]
