@@ -219,7 +219,7 @@ def test_read_by_lines_counts_from_one_and_includes_the_last(coatcheck: Run, log
     assert coatcheck("read", "log", "--lines", "1000").out == b"line 1000\n"
     assert coatcheck("read", "log", "--lines", "1000").err == "lines 1,000-1,000 of 1,000\n"
     assert coatcheck("read", "log", "--unit", "lines", "--offset", "1000").err == (
-        "nothing from lines 1,000 on: there are 1,000\n"
+        "nothing from lines 1,001 on: there are 1,000\n"
     )
 
 

@@ -66,7 +66,9 @@ def page_line(page: Page) -> str:
     """
     name = _UNITS[page.unit]
     if not page.content:
-        return f"nothing from {name} {page.offset:,} on: there are {page.total:,}"
+        # Lines as --lines takes them: from 1.
+        first = page.offset + (page.unit == "lines")
+        return f"nothing from {name} {first:,} on: there are {page.total:,}"
     start, stop = page.offset, page.offset + len(page.content)
     if page.unit == "lines":
         # As --lines takes them: from 1, the last one included.
