@@ -93,11 +93,11 @@ def with_verbatim_marks(
         function: Whose parameters they are.
     """
     names = {name for name, hint in _hints(function).items() if _declares_verbatim(hint)}
-    nodes: Mapping[str, Any] = schema.get("properties", {})
+    nodes: Mapping[str, object] = schema.get("properties", {})
     marked = {
-        name: marked_node(node)
+        name: marked_node(cast("Mapping[str, Any]", node))
         for name, node in nodes.items()
-        if name in names and isinstance(node, Mapping) and not is_verbatim(node, schema)
+        if name in names and isinstance(node, Mapping) and not is_verbatim(cast("object", node), schema)
     }
     return {**schema, "properties": {**nodes, **marked}} if marked else schema
 

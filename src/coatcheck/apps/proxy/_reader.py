@@ -48,9 +48,10 @@ def is_ours(tool: Mapping[str, object]) -> bool:
     name, schema = str(tool.get("name")), tool.get("inputSchema")
     if name not in OWN_TOOLS or not isinstance(schema, Mapping):
         return False
-    properties = cast("Mapping[str, object]", schema).get("properties")
-    if not isinstance(properties, Mapping):
+    listed = cast("Mapping[str, object]", schema).get("properties")
+    if not isinstance(listed, Mapping):
         return False
+    properties = cast("Mapping[str, object]", listed)
     if name == READER:  # of another version it may take more, or less
         return "artifactId" in properties
     # Where there are none, the description has to tell.

@@ -251,4 +251,4 @@ async def test_10_000_calls_of_up_to_5_mb_give_no_wrong_answer_and_memory_stays_
     # Above it is for a moment what 16 calls put at once.
     assert 512 * MB < soak.most_bytes <= 1024 * MB + AT_A_TIME * LARGEST
     assert soak.stored_bytes() <= 1024 * MB
-    assert end <= middle + 64 * MB, (middle // MB, end // MB)
+    assert end <= middle + 64 * MB, [each // MB for each in soak.memory]
