@@ -97,7 +97,8 @@ def with_verbatim_marks(
     marked = {
         name: marked_node(cast("Mapping[str, Any]", node))
         for name, node in nodes.items()
-        if name in names and isinstance(node, Mapping) and not is_verbatim(cast("object", node), schema)
+        if name in names and isinstance(node, Mapping)
+        if not is_verbatim(cast("object", node), schema)
     }
     return {**schema, "properties": {**nodes, **marked}} if marked else schema
 
