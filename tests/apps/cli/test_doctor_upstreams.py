@@ -106,6 +106,7 @@ def test_doctor_looks_at_each_server_behind_a_proxy_that_was_put_into_a_host(
         "good": {"command": sys.executable, "args": ["${PLAIN}"]},
         "keyed": {"command": sys.executable, "args": ["${input:key}"]},
         "unset": {"command": sys.executable, "args": ["${NO_SUCH}"]},
+        "remote": {"url": "http://127.0.0.1:9/mcp"},  # the host's own to reach
     }
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
     coatcheck("proxy", "--wrap", str(tmp_path / "mcp.json"), "--yes")

@@ -52,6 +52,8 @@ def specs_of(config: Path) -> "tuple[UpstreamSpec | Refused, ...]":
 def behind_proxies(config: Path) -> "tuple[UpstreamSpec | Refused, ...]":
     """Return the servers of a configuration; where a proxy was put into it, those behind that.
 
+    What stands beside such a proxy is the host's own to reach, as it signs in there itself.
+
     Raises:
         InvalidArgumentError: It is none.
     """
@@ -59,7 +61,5 @@ def behind_proxies(config: Path) -> "tuple[UpstreamSpec | Refused, ...]":
     from ..proxy._wrap import servers_file
 
     entries = servers_of_file(config)
-    files = {name: servers_file(entry) for name, entry in entries.items()}
-    behind = [each for file in files.values() if file for each in specs_of(file)]
-    own = (spec for spec in specs_of(config) if files.get(spec.name) is None)
-    return (*own, *behind)
+    files = [file for entry in entries.values() if (file := servers_file(entry))]
+    return tuple(each for file in files or [config] for each in specs_of(file))
