@@ -1,6 +1,7 @@
 """The proxy as a program: from its configuration to its end."""
 
 import asyncio
+import ctypes
 import os
 import select
 import signal
@@ -19,6 +20,9 @@ from ._process import ProcessChannel
 from ._stdio import StdioFront, own_stdio
 from ._upstream import Known
 
+_LARGE_BYTES = 1024 * 1024
+_M_MMAP_THRESHOLD = -3
+"""Of glibc, from malloc.h."""
 _ERRORS = 2
 _LOGGED_BYTES = 4_000
 """Of a line; a pipe that takes anything takes so much without waiting."""
@@ -32,6 +36,7 @@ async def run_proxy(config: ProxyConfig) -> None:
         ImportError: The store needs an extra.
         OSError: The journal, or the port of the front, cannot be opened.
     """
+    _give_back_memory()
     loop = asyncio.get_running_loop()
     async with AsyncExitStack() as stack:
         bank = await stack.enter_async_context(
@@ -54,6 +59,16 @@ async def run_proxy(config: ProxyConfig) -> None:
             stack.callback(loop.remove_signal_handler, number)
         with suppress(asyncio.CancelledError):  # to be told to end is no fault
             await serving
+
+
+def _give_back_memory() -> None:
+    """Let the memory of large buffers go back to the system once they are freed.
+
+    By itself glibc raises its bound with the first that is freed, up to 32 MiB, and then keeps
+    the holes between buffers of many sizes: memory that only grows.
+    """
+    with suppress(AttributeError, OSError):  # another C library has no such bound
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
 
 
 async def _forgets(address: str) -> bool:
