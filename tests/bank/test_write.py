@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,11 @@ class Pausing(MemoryStore):
     async def delete(self, key: str) -> None:
         await self._pause("delete", key)
         await super().delete(key)
+
+    async def delete_unchanged(self, payloads: Mapping[str, bytes]) -> set[str]:
+        for key in payloads:
+            await self._pause("delete", key)
+        return await super().delete_unchanged(payloads)
 
     async def _pause(self, call: str, key: str) -> None:
         task = asyncio.current_task()
@@ -201,11 +207,10 @@ async def test_a_delete_during_the_listing_leaves_no_entry() -> None:
     class Listing(MemoryStore):
         """Lets another delete the record, between its listing and the look back."""
 
-        async def delete(self, key: str) -> None:
-            if "records" in key:
-                go.set()
-                await listed.wait()
-            await super().delete(key)
+        async def delete_unchanged(self, payloads: Mapping[str, bytes]) -> set[str]:
+            go.set()
+            await listed.wait()
+            return await super().delete_unchanged(payloads)
 
         async def put(self, key: str, payload: bytes) -> None:
             if "listing" in key:
