@@ -77,18 +77,23 @@ def blocks() -> Callable[[Path, str], Iterable[tuple[int, str]]]:
 
 
 @pytest.fixture
-def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
-    """Return what runs the Python blocks of a page, in one namespace and an empty folder."""
+def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], int]:
+    """Return what runs the Python blocks of a page, in one namespace and an empty folder.
 
-    def run(page: Path) -> None:
+    It tells how many there were.
+    """
+
+    def run(page: Path) -> int:
         monkeypatch.chdir(tmp_path)
         names: dict[str, object] = {"__name__": "example"}
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        for line_number, source in _blocks(page, "python"):
+        found = list(_blocks(page, "python"))
+        for line_number, source in found:
             code = compile("\n" * line_number + source, str(page), "exec", flags, dont_inherit=True)
             waiting: object = eval(code, names)
             if inspect.iscoroutine(waiting):
                 asyncio.run(waiting)
+        return len(found)
 
     return run
 

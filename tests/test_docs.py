@@ -22,9 +22,9 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_python_examples_of_a_page_run_one_after_another(
-    page: Path, run_page: Callable[[Path], None]
+    page: Path, run_page: Callable[[Path], int]
 ) -> None:
-    run_page(page)
+    assert run_page(page) == page.read_text("utf-8").count("\n```python\n")
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(ROOT)))

@@ -34,6 +34,6 @@ BESIDE = {"langchain": "deepagents"}
     ],
 )
 def test_examples_of_a_page_run_one_after_another(
-    page: Path, run_page: Callable[[Path], None]
+    page: Path, run_page: Callable[[Path], int]
 ) -> None:
-    run_page(page)
+    assert run_page(page) == page.read_text("utf-8").count("\n```python\n")

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack
 
 from ..bank import PLAIN_TYPES, Bank, Cells, Stream
 from ..content import dumps, encode, encoded_size, loads
@@ -41,6 +41,16 @@ class _Held:
     written: bytes
     size_bytes: int
     artifact: Artifact | None = None
+
+
+class _Facts(NamedTuple):
+    """What a writer says of an entry beside its value."""
+
+    kind: str
+    source: str | None
+    title: str | None
+    description: str | None
+    plan_hash: str | None
 
 
 class AgentMemory:
@@ -113,7 +123,7 @@ class AgentMemory:
         """
         check_key(key)
         stated_at = _whole_ms(created_at)
-        known = checked_kind(kind, key)
+        facts = _Facts(checked_kind(kind, key), source, title, description, plan_hash)
         standing = await self._standing(key)
         if standing is not None and only_if_absent:
             return standing.entry
@@ -121,18 +131,7 @@ class AgentMemory:
         held = await self._held(key, value)
         stamp_ns = self._cells.stamp_ns()
         first_at = at_ms(stamp_ns // _MS_NS) if standing is None else standing.entry.created_at
-        entry = MemoryEntry(
-            key=key,
-            kind=known,
-            value=held.value,
-            source=source,
-            title=title,
-            description=description,
-            created_at=stated_at or first_at,
-            pointer=None if held.artifact is None else held.artifact.pointer,
-            size_bytes=held.size_bytes,
-            plan_hash=plan_hash,
-        )
+        entry = _entry(key, held, facts, stated_at or first_at)
         once = {"only_if_absent": only_if_absent, "keeps_time": created_at is None}
         return await self._written(entry, held, stamp_ns, standing, **once)
 
@@ -333,6 +332,21 @@ class AgentMemory:
 
     async def _banked(self, key: str, value: object, replay: str | None = None) -> Artifact:
         return await self._values.put(value, key=replay, kind="memory", source={"memory": key})
+
+
+def _entry(key: str, held: _Held, facts: _Facts, created_at: datetime) -> MemoryEntry:
+    return MemoryEntry(
+        key=key,
+        kind=facts.kind,
+        value=held.value,
+        source=facts.source,
+        title=facts.title,
+        description=facts.description,
+        created_at=created_at,
+        pointer=None if held.artifact is None else held.artifact.pointer,
+        size_bytes=held.size_bytes,
+        plan_hash=facts.plan_hash,
+    )
 
 
 def _pointing(artifact: Artifact, size_bytes: int) -> _Held:
