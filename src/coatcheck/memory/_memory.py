@@ -46,7 +46,7 @@ class _Held:
 class _Facts(NamedTuple):
     """What a writer says of an entry beside its value."""
 
-    kind: str
+    kind: Kinds
     source: str | None
     title: str | None
     description: str | None
