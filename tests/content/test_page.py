@@ -71,6 +71,15 @@ def test_a_window_of_characters_is_a_slice(text: str, data: st.DataObject) -> No
     )
 
 
+@given(st.integers(0, 3 * BLOCK_CHARS - 1), st.integers(1, 70_000))
+def test_a_window_of_ascii_is_counted_from_the_nearer_border(offset: int, limit: int) -> None:
+    index = Payload("abc\n" * (3 * BLOCK_CHARS // 4)).index
+
+    plan = plan_page(index, offset=offset, limit=limit, limits=LIMITS)
+
+    assert plan.stop_byte - plan.start_byte <= max(limit, (BLOCK_CHARS + limit) // 2)
+
+
 @given(long_texts(), st.data())
 def test_a_window_of_lines_is_those_lines(text: str, data: st.DataObject) -> None:
     lines = text.split("\n")

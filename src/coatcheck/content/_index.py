@@ -165,8 +165,10 @@ class Index:
         )
 
     def block_lines(self, block: int) -> int:
-        """Return the newlines before `block`."""
-        return self.lines_before[block] if self.lines_before else 0
+        """Return the newlines before `block`, all from the payload's end on."""
+        if block < len(self.lines_before):
+            return self.lines_before[block]
+        return self.newlines if block else 0
 
 
 class IndexBuilder:

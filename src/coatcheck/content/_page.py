@@ -24,8 +24,9 @@ _LONGEST_CHARACTER_BYTES = 4
 class PagePlan:
     """A checked window, and the one byte range that holds all it needs.
 
-    For text the range starts with the block in which the window starts. It is at most two
-    blocks and the longest page long, whatever the size of the payload.
+    For text the range holds the border of a block, whose character and line are known: the rest
+    is counted from there. It is at most two blocks and the longest page long, whatever the size
+    of the payload.
     """
 
     index: Index
@@ -37,6 +38,7 @@ class PagePlan:
     budget_tokens: int | None
     """None where a limit was asked for."""
     block: int
+    """That starts in the range, or ends with the payload there."""
     start_byte: int
     stop_byte: int
 
@@ -48,13 +50,16 @@ class PagePlan:
             return self._rows_page(piece)
         if self.start_byte == self.stop_byte:
             return self._end_page()
-        begin, end = self._window(piece)
-        content = str(memoryview(piece)[begin:end], "utf-8", "surrogatepass")
+        view, length_chars = memoryview(piece), self.index.length_chars or 0
+        # What of the block before the border was fetched, which is counted back from there.
+        behind = view[: self.index.block_byte(self.block) - self.start_byte]
+        first_char = min(self.block * BLOCK_CHARS, length_chars) - count_chars(behind)
+        begin, end = self._window(piece, first_char)
+        content = str(view[begin:end], "utf-8", "surrogatepass")
         if self.budget_tokens is not None:
             content = content[: clip_tokens(content, self.budget_tokens)]
-        before = memoryview(piece)[:begin]
-        offset_chars = self.block * BLOCK_CHARS + count_chars(before)
-        length_chars = self.index.length_chars or 0
+        before = view[:begin]
+        offset_chars = first_char + count_chars(before)
         if self.unit == "lines" and offset_chars + len(content) < length_chars:
             # Back to the end of a line, unless not one of them is whole.
             content = content[: content.rfind("\n") + 1] or content
@@ -73,13 +78,16 @@ class PagePlan:
             next_offset=next_offset if has_more else None,
             offset_chars=offset_chars,
             next_offset_chars=next_chars if has_more else None,
-            line_number=self.index.block_lines(self.block) + count_newlines(before) + 1,
+            line_number=self.index.block_lines(self.block)
+            - count_newlines(behind)
+            + count_newlines(before)
+            + 1,
         )
 
-    def _window(self, piece: bytes) -> tuple[int, int]:
+    def _window(self, piece: bytes, first_char: int) -> tuple[int, int]:
         """Return where in `piece` the page begins and, before its bound in tokens, ends."""
         if self.unit == "chars":
-            begin = skip_chars(piece, self.offset - self.block * BLOCK_CHARS)
+            begin = skip_chars(piece, self.offset - first_char)
             return begin, skip_chars(piece, self.limit, begin)
         begin = skip_lines(piece, self.offset - self.index.block_lines(self.block))
         end = skip_chars(piece, self.longest_chars, begin)
@@ -216,7 +224,18 @@ def _chars_range(index: Index, offset: int, limit: int) -> tuple[int, int, int]:
     if offset >= (index.length_chars or 0):
         return 0, index.size_bytes, index.size_bytes
     block = offset // BLOCK_CHARS
-    return block, index.block_byte(block), _stop_byte(index, block, offset + limit)
+    start_byte, stop_byte = index.block_byte(block), _stop_byte(index, block, offset + limit)
+    # The window may lie nearer to the next border, or reach over it.
+    border_byte = index.block_byte(block + 1)
+    border_char = min((block + 1) * BLOCK_CHARS, index.length_chars or 0)
+    near_byte = max(
+        start_byte + offset - block * BLOCK_CHARS,
+        border_byte - _LONGEST_CHARACTER_BYTES * (border_char - offset),
+    )
+    far_byte = max(stop_byte, border_byte)
+    if far_byte - near_byte < stop_byte - start_byte:
+        return block + 1, near_byte, far_byte
+    return block, start_byte, stop_byte
 
 
 def _lines_range(index: Index, offset: int, limit: int, longest_chars: int) -> tuple[int, int, int]:

@@ -10,7 +10,7 @@ from ..records import Page
 from ._csv import parse_csv_objects
 from ._index import BLOCK_ROWS, Rows
 from ._json import dumps
-from ._row_start import row_pattern, row_place
+from ._row_start import Borders, Lines, row_pattern, row_place
 from ._rows import RowPattern
 from ._tokens import clip_tokens, estimate_tokens
 
@@ -115,14 +115,12 @@ def _shown_rows(
     pattern, shown = row_pattern(rows.format, piece), list[str]()
     left = longest_chars - 1  # the bracket in front
     wanted = min(limit, rows.count - offset)
-    start, borders = row_place(rows, piece, offset, wanted)
+    start, parted = row_place(rows, piece, offset, wanted)
     while len(shown) < wanted:
         count = min(_ROWS_AT_ONCE, wanted - len(shown))
-        found, stop = list[str](), start
-        if borders is not None:
-            found, stop = borders.rows(offset % BLOCK_ROWS + len(shown), count)
+        found, stop = _parted_rows(rows, parted, offset % BLOCK_ROWS + len(shown), count)
         if not found:
-            borders = None  # the rows that are left have none
+            parted = None  # the rows that are left are of the next block, or have no end
             found, stop = _whole_rows(rows, pattern, piece, start, count)
         if not found:
             text, stop = piece[start:].decode("utf-8", "surrogatepass"), len(piece)
@@ -145,6 +143,16 @@ def _shown_rows(
                 return (shown, False) if shown else ([text.strip(_SPACE)], True)
             shown.append(row)
     return shown, False
+
+
+def _parted_rows(
+    rows: Rows, parted: Borders | Lines | None, number: int, count: int
+) -> tuple[list[str], int]:
+    """Return at most `count` rows of a block as JSON, from one on, and where they end."""
+    if parted is None:
+        return [], 0
+    texts, stop = parted.rows(number, count)
+    return _RENDERERS[rows.format](texts, rows) if isinstance(parted, Lines) else texts, stop
 
 
 def _whole_rows(

@@ -65,7 +65,7 @@ class Borders:
         return self._hits.span(number - 1)[1] - len(self._begin)
 
     def rows(self, number: int, count: int) -> tuple[list[str], int]:
-        """Return rows of the block that others follow there, and where they end."""
+        """Return the JSON of rows of the block that others follow there, and where they end."""
         last = min(number + count, len(self._hits))
         if last <= number:
             return [], self.start(number)
@@ -73,6 +73,31 @@ class Borders:
         inner = str(text, "utf-8", "surrogatepass").split(self._border)
         begin, end = self._begin, self._border[0]
         return [f"{begin}{each}{end}" for each in inner], self.start(last)
+
+
+class Lines:
+    """Rows of one block, each of which is a line."""
+
+    def __init__(self, block: memoryview, count: int) -> None:
+        self._block = block
+        self._count = count
+        self._number = self._start = 0
+
+    def start(self, number: int) -> int:
+        """Return where a row of the block begins; rows are asked for in their order."""
+        self._start = skip_lines(self._block, number - self._number, self._start)
+        self._number = number
+        return self._start
+
+    def rows(self, number: int, count: int) -> tuple[list[str], int]:
+        """Return the text of rows of the block that end with a newline, and where they end."""
+        wanted = min(count, self._count - number)
+        if wanted <= 0:
+            return [], self._start
+        start = self.start(number)
+        *lines, rest = bytes(self._block[start:]).split(b"\n", wanted)
+        self._number, self._start = number + len(lines), len(self._block) - len(rest)
+        return [b"\n".join(lines).decode("utf-8", "surrogatepass")], self._start
 
 
 def row_start(rows: Rows, piece: bytes, number: int) -> int:
@@ -89,26 +114,27 @@ def row_start(rows: Rows, piece: bytes, number: int) -> int:
     return row_place(rows, piece, number, 0)[0]
 
 
-def row_place(rows: Rows, piece: bytes, number: int, count: int) -> tuple[int, Borders | None]:
-    """Return what `row_start` does, and the borders in its block, where they were counted.
+def row_place(
+    rows: Rows, piece: bytes, number: int, count: int
+) -> tuple[int, Borders | Lines | None]:
+    """Return what `row_start` does, and what parts the rows of its block, where it was counted.
 
-    They are for rows that are to be read from there on, `count` of them.
+    It is for rows that are to be read from there on, `count` of them.
     """
     block, before = divmod(number, BLOCK_ROWS)
-    start, borders = None, None
+    parted: Borders | Lines | None = None
     if before + count > _FEW_ROWS:
         is_last = block + 1 >= len(rows.starts)
         stop = len(piece) if is_last else rows.starts[block + 1] - rows.starts[block]
         inside = min(BLOCK_ROWS, rows.count - block * BLOCK_ROWS)
         view = memoryview(piece)[:stop]
         if rows.format == "json":
-            borders = _flat(view, inside, is_last=is_last) or _keyed(view, inside)
-            start = None if borders is None else borders.start(before)
-        elif before > _FEW_ROWS:
-            start = _line_start(view, before, inside, is_last=is_last)
-    if start is None:
-        start = row_pattern(rows.format, piece).skip(piece, before, 0)[1]
-    return start, borders
+            parted = _flat(view, inside, is_last=is_last) or _keyed(view, inside)
+        else:
+            parted = _lines(view, inside, is_last=is_last)
+    if parted is not None:
+        return parted.start(before), parted
+    return row_pattern(rows.format, piece).skip(piece, before, 0)[1], None
 
 
 def _flat(block: memoryview, count: int, *, is_last: bool) -> Borders | None:
@@ -171,8 +197,8 @@ def _borders(block: memoryview, border: bytes, begin: bytes, count: int) -> Bord
     return Borders(block, hits, border, begin)
 
 
-def _line_start(block: memoryview, before: int, count: int, *, is_last: bool) -> int | None:
-    r"""Return where a row starts in a block that has no more lines than rows.
+def _lines(block: memoryview, count: int, *, is_last: bool) -> Lines | None:
+    r"""Return the lines of a block that has no more of them than rows.
 
     Each row ends with one newline at least, where none ends with ``\r`` alone; the last may lack
     it.
@@ -180,4 +206,4 @@ def _line_start(block: memoryview, before: int, count: int, *, is_last: bool) ->
     ends = count - (is_last and bytes(block[-1:]) != b"\n")
     if count_newlines(block) != ends or _count(block, b"\r") != _count(block, b"\r\n"):
         return None
-    return skip_lines(block, before)
+    return Lines(block, ends)

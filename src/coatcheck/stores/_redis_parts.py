@@ -122,17 +122,18 @@ class Upload:
             name=name, token=secrets.token_hex(8), part_bytes=part_bytes, size_bytes=0
         )
 
-    async def add(self, piece: bytes | memoryview) -> None:
-        """Write the next part."""
+    async def add(self, *pieces: bytes | memoryview) -> None:
+        """Write the next parts, together."""
         before = self.parts
         self.parts = Parts(
             name=before.name,
             token=before.token,
             part_bytes=before.part_bytes,
-            size_bytes=before.size_bytes + len(piece),
+            size_bytes=before.size_bytes + sum(map(len, pieces)),
         )
         commands: list[Command] = [
-            ("SET", self.parts.key(before.count), piece, "EX", _UNSEEN_SECONDS)
+            ("SET", self.parts.key(number), piece, "EX", _UNSEEN_SECONDS)
+            for number, piece in enumerate(pieces, before.count)
         ]
         if self._clock() - self._renewed_at > _RENEW_SECONDS:
             commands += [("EXPIRE", before.key(n), _UNSEEN_SECONDS) for n in range(before.count)]

@@ -7,6 +7,7 @@ import select
 import signal
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from pathlib import Path
 
 from ...bank import open_bank, store_at
 from ...stores import SupportsTtl
@@ -20,9 +21,9 @@ from ._process import ProcessChannel
 from ._stdio import StdioFront, own_stdio
 from ._upstream import Known
 
-_LARGE_BYTES = 1024 * 1024
-_M_MMAP_THRESHOLD = -3
-"""Of glibc, from malloc.h."""
+_LOOK_SECONDS = 2.0
+_GROWN_BYTES = 96 * 1024 * 1024
+"""Less would take back what the next result needs: new memory is the larger part of its time."""
 _ERRORS = 2
 _LOGGED_BYTES = 4_000
 """Of a line; a pipe that takes anything takes so much without waiting."""
@@ -36,7 +37,6 @@ async def run_proxy(config: ProxyConfig) -> None:
         ImportError: The store needs an extra.
         OSError: The journal, or the port of the front, cannot be opened.
     """
-    _give_back_memory()
     loop = asyncio.get_running_loop()
     async with AsyncExitStack() as stack:
         bank = await stack.enter_async_context(
@@ -53,6 +53,8 @@ async def run_proxy(config: ProxyConfig) -> None:
             log=log,
             known={spec.name: Known() for spec in config.upstreams},
         )
+        memory = asyncio.create_task(_give_back_memory())
+        stack.callback(memory.cancel)
         serving = asyncio.create_task(_serve(config, proxy))
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, serving.cancel)
@@ -61,14 +63,23 @@ async def run_proxy(config: ProxyConfig) -> None:
             await serving
 
 
-def _give_back_memory() -> None:
-    """Let the memory of large buffers go back to the system once they are freed.
+async def _give_back_memory() -> None:
+    """Let free memory go back to the system, each time that the process has grown.
 
-    By itself glibc raises its bound with the first that is freed, up to 32 MiB, and then keeps
-    the holes between buffers of many sizes: memory that only grows.
+    By itself glibc keeps the holes between buffers of many sizes: memory that only grows.
     """
-    with suppress(AttributeError, OSError):  # another C library has no such bound
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
+    # Neither is there without glibc.
+    with suppress(AttributeError, OSError):
+        trim, kept_bytes = ctypes.CDLL(None).malloc_trim, 0
+        while True:
+            if _resident_bytes() > kept_bytes + _GROWN_BYTES:
+                trim(0)
+                kept_bytes = _resident_bytes()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 async def _forgets(address: str) -> bool:
