@@ -317,6 +317,36 @@ async def test_a_frame_with_types_that_the_engine_lacks_is_read_as_its_rows(quic
     assert await rows_of(quick, "frame", "SELECT * FROM data") == [{"a": 1, "took": "P1DT12H"}]
 
 
+async def test_a_column_that_the_engine_lacks_leaves_the_others_their_types(quick: Bank) -> None:
+    foreign = {
+        "took": pa.array([3_600_000_000, None], pa.duration("us")),
+        "exact": pa.array([1, None], pa.timestamp("ns")),
+        "wide": pa.array([Decimal("1.12"), None], pa.decimal256(60, 2)),
+        "half": pa.array([1.5, None], pa.float16()),
+    }
+    await quick.put(pa.table(FRAME | foreign), name="frame")
+
+    sql = "SELECT sum(price) AS p, year(max(seen)) AS y, sum(half) AS h, max(took) AS t FROM data"
+    assert await rows_of(quick, "frame", sql) == [
+        {"p": "12345678901234567.89", "y": 2026, "h": 1.5, "t": "PT1H"}
+    ]
+    assert (await rows_of(quick, "frame", "SELECT * FROM data"))[0] == FRAME_ROWS[0] | {
+        "took": "PT1H",
+        "exact": "1970-01-01T00:00:00.000000001",
+        "wide": "1.12",
+        "half": 1.5,
+    }
+
+
+async def test_a_structure_with_a_type_that_the_engine_lacks_is_read_as_rows_show_it(
+    quick: Bank,
+) -> None:
+    kind = pa.struct([("took", pa.duration("us"))])
+    await quick.put(pa.table({"a": pa.array([{"took": 3_600_000_000}], kind)}), name="frame")
+
+    assert await rows_of(quick, "frame", "SELECT a.took AS t FROM data") == [{"t": "PT1H"}]
+
+
 @pytest.mark.parametrize(
     ("array", "values"),
     [

@@ -29,6 +29,7 @@ from coatcheck.content import (
     text_bound,
     weigh,
 )
+from coatcheck.content._frame_rows import columns_of
 from coatcheck.errors import InvalidArgumentError, UnencodableValueError
 from coatcheck.records import Page
 
@@ -533,3 +534,11 @@ def test_the_head_of_a_frame_is_its_first_rows() -> None:
     assert encoding.head(8_000) == '[{"a":0},{"a":1},{"a":2}]'
     assert encode(pl.DataFrame({"a": range(3_000)})).head(20) == '[{"a":0},{"a":1},{"a'
     assert encode(PANDAS["periods"]()).head(20) == ""
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.duration("ns"), pa.time64("ns")])
+def test_a_time_in_nanoseconds_that_is_missing_is_null(kind: Any) -> None:
+    (shown, missing) = columns_of(pa.table({"t": pa.array([1, None], kind)}), 2)["t"]
+
+    assert isinstance(shown, str)
+    assert missing is None

@@ -298,9 +298,30 @@ def test_text_of_a_binary_payload_is_a_value_error(unit: str) -> None:
         Payload(b"\xff").read(0, 1, unit)
 
 
-def test_a_payload_that_lost_its_tail_gives_a_shorter_page() -> None:
-    payload = Payload("é\n" * 1_000)
-    for unit in ("chars", "lines", "bytes"):
-        plan = plan_page(payload.index, unit=unit, offset=100, limit=50, limits=LIMITS)
+@pytest.mark.parametrize("unit", ["chars", "lines"])
+@pytest.mark.parametrize("offset", [100, 600, 70_000, 130_000])
+def test_text_that_is_not_what_was_indexed_is_told(unit: str, offset: int) -> None:
+    payload = Payload("é\n" * 2 * BLOCK_CHARS)
+    plan = plan_page(payload.index, unit=unit, offset=offset, limit=50, limits=LIMITS)
+    size = plan.stop_byte - plan.start_byte
 
-        assert plan.cut(b"").content in {"", b""}
+    for piece in (b"", b"\x80" * size, b"\xff" * size):
+        with pytest.raises(ValueError, match=r"indexed|decode"):
+            plan.cut(piece)
+
+
+@pytest.mark.parametrize("offset", [40_000, 65_000, 100_000])
+def test_a_window_of_other_characters_than_were_indexed_is_where_it_says_or_told(
+    offset: int,
+) -> None:
+    payload = Payload("a" * 3 * BLOCK_CHARS)
+    plan = plan_page(payload.index, offset=offset, limit=10, limits=LIMITS)
+
+    with pytest.raises(ValueError, match="not what was indexed"):
+        plan.cut("é".encode() * ((plan.stop_byte - plan.start_byte) // 2))
+
+
+def test_bytes_that_lost_their_tail_give_a_shorter_page() -> None:
+    plan = plan_page(Payload(b"\xff" * 1_000).index, unit="bytes", offset=100, limits=LIMITS)
+
+    assert plan.cut(b"").content == b""

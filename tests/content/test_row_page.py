@@ -240,6 +240,28 @@ def test_a_payload_that_lost_its_tail_gives_an_empty_page(count: int) -> None:
     assert page.next_offset is None
 
 
+@pytest.mark.parametrize("rows", [5, 40, 2_000])
+@pytest.mark.parametrize("end", ['"open', '"open\n', '1,"open\r\n'])
+def test_a_quote_that_nothing_closes_reads_alike_in_every_window(rows: int, end: str) -> None:
+    text = "a,b\n" + "1,2\n" * (rows - 1) + end
+    last = list(csv.DictReader(io.StringIO(text, newline="")))[-1]
+    payload = Payload(text, "text/csv")
+
+    for offset in (rows - 1, rows - 2, max(0, rows - 20), 0):
+        assert payload.rows(offset)[-1] == last
+
+
+@pytest.mark.parametrize("content_type", ["application/x-ndjson", "text/csv"])
+def test_lines_that_are_no_rows_any_more_are_told(content_type: str) -> None:
+    payload = Payload("1\n" * 100, content_type)
+    plan = plan_page(payload.index, unit="rows", offset=20, limit=50, limits=LIMITS)
+    piece = payload.bytes[plan.start_byte : plan.stop_byte]
+
+    assert len(loaded(plan.cut(piece))) == 50
+    with pytest.raises(ValueError, match="not what was indexed"):
+        plan.cut(piece[:60] + b"\n11\n" + piece[64:])
+
+
 def test_rows_are_named_among_the_units_of_a_table_only() -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         plan_page(Payload([1]).index, unit="words", limits=LIMITS)

@@ -52,7 +52,7 @@ def check_parted(rows: Rows, data: bytes, number: int, start: int) -> None:
     if rows.format == "json":
         assert found == [text.decode().strip()[:-1].rstrip() for text in texts]
     else:
-        lines = "".join(found).split("\n") if found else []
+        lines = "".join(found).split("\n")[:-1]
         assert [line.strip() for line in lines] == [text.decode().strip() for text in texts]
     assert data[stop:].lstrip() == data[end:].lstrip()
 

@@ -150,6 +150,16 @@ def test_a_section_has_no_rows_and_its_windows_keep_the_rules() -> None:
             stored.page(section, unit, offset, limit)
 
 
+def test_a_section_that_is_not_what_was_indexed_is_told() -> None:
+    stored = Stored("é" * BLOCK * 2)
+    section = stored.chars(10, BLOCK + 10)
+    assert section is not None
+    stored.payload = b"\x80" * len(stored.payload)
+
+    with pytest.raises(ValueError, match="not what was indexed"):
+        stored.page(section, "chars", 5, 20)
+
+
 @given(TEXTS, st.integers(1, 12))
 def test_an_index_made_piece_by_piece_is_the_text_s(text: str, piece_bytes: int) -> None:
     whole = encode(text, "text/plain")

@@ -135,19 +135,28 @@ def test_columns_of_arrow_keep_their_types_and_values(
 
 
 @pytest.mark.parametrize(
-    "column",
+    ("column", "kind", "shown"),
     [
-        pa.array([dt.timedelta(seconds=1)]),
-        pa.array([np.float16(1.5)], pa.float16()),
-        pa.array([1], pa.timestamp("ns")),
-        pa.array([1], pa.time64("ns")),
-        pa.array([[dt.timedelta(seconds=1)]]),
-        pa.array([Decimal(10**50)], pa.decimal256(60, 0)),
+        (pa.array([dt.timedelta(seconds=1)]), "VARCHAR", "PT1S"),
+        (pa.array([np.float16(1.5)], pa.float16()), "DOUBLE", 1.5),
+        (pa.array([1], pa.timestamp("ns")), "VARCHAR", "1970-01-01T00:00:00.000000001"),
+        (pa.array([1], pa.time64("ns")), "VARCHAR", "00:00:00.000000001"),
+        (pa.array([Decimal(10**50)], pa.decimal256(60, 0)), "VARCHAR", str(10**50)),
     ],
 )
-def test_columns_that_parquet_or_the_engine_would_change_are_left_to_us(
-    engine: SqlEngine, tmp_path: Path, column: Any
+def test_columns_that_parquet_or_the_engine_would_change_are_what_rows_show(
+    engine: SqlEngine, tmp_path: Path, column: Any, kind: str, shown: object
 ) -> None:
+    price = pa.array([Decimal("1.50")])
+
+    found = frame_rows(engine, tmp_path / "frame", pa.table({"a": column, "price": price}))
+
+    assert found == ({"a": kind, "price": "DECIMAL(3,2)"}, [[shown, 1.5]])
+
+
+def test_a_structure_of_such_a_type_is_left_to_us(engine: SqlEngine, tmp_path: Path) -> None:
+    column = pa.array([[dt.timedelta(seconds=1)]])
+
     assert frame_rows(engine, tmp_path / "frame", pa.table({"a": column})) is None
 
 

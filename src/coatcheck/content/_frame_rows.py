@@ -52,7 +52,7 @@ def columns_of(value: object, rows: int) -> dict[str, list[object]]:
     else:
         pyarrow: Foreign = import_module("pyarrow")
         head = frame.slice(0, rows)
-        columns = [_readable(column, pyarrow) for column in head.columns]
+        columns = [readable(column, pyarrow) for column in head.columns]
         names = list(head.schema.names)
     return dict(zip(_distinct(names), columns, strict=True))
 
@@ -189,7 +189,7 @@ class FrameRows:
         table = self._pyarrow.Table.from_batches(batches)
         table = table.slice(start - first * BATCH_ROWS, stop - start)
         names = [name for _, name in self._shown]
-        cells = [_readable(table.column(at), self._pyarrow) for at, _ in self._shown]
+        cells = [readable(table.column(at), self._pyarrow) for at, _ in self._shown]
         return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
 
 
@@ -234,7 +234,7 @@ class _PartialFile:
         return self._at
 
 
-def _readable(column: Foreign, pyarrow: Foreign) -> list[object]:
+def readable(column: Foreign, pyarrow: Foreign) -> list[object]:
     """Return Arrow cells as Python values; times in nanoseconds that Python lacks as text."""
     types = pyarrow.types
     kind = column.type
@@ -250,5 +250,8 @@ def _readable(column: Foreign, pyarrow: Foreign) -> list[object]:
             column = column.cast(in_microseconds)
         except pyarrow.ArrowInvalid:
             text = column.cast(pyarrow.int64() if types.is_duration(kind) else pyarrow.string())
-            return [str(cell).replace(" ", "T", 1) for cell in text.to_pylist()]
+            return [
+                None if cell is None else str(cell).replace(" ", "T", 1)
+                for cell in text.to_pylist()
+            ]
     return cast("list[object]", column.to_pylist())

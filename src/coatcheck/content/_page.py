@@ -43,7 +43,11 @@ class PagePlan:
     stop_byte: int
 
     def cut(self, piece: bytes) -> Page:
-        """Return the page; `piece` is the payload's bytes from `start_byte` to `stop_byte`."""
+        """Return the page; `piece` is the payload's bytes from `start_byte` to `stop_byte`.
+
+        Raises:
+            ValueError: They are not those that were indexed.
+        """
         if self.unit == "bytes":
             return self._bytes_page(piece)
         if self.unit == "rows":
@@ -56,10 +60,13 @@ class PagePlan:
         first_char = min(self.block * BLOCK_CHARS, length_chars) - count_chars(behind)
         begin, end = self._window(piece, first_char)
         content = str(view[begin:end], "utf-8", "surrogatepass")
-        if self.budget_tokens is not None:
-            content = content[: clip_tokens(content, self.budget_tokens)]
         before = view[:begin]
         offset_chars = first_char + count_chars(before)
+        if not content or (self.unit == "chars" and offset_chars != self.offset):
+            # Whoever reads on from such a page might come back to it for ever.
+            raise ValueError("the payload is not what was indexed")
+        if self.budget_tokens is not None:
+            content = content[: clip_tokens(content, self.budget_tokens)]
         if self.unit == "lines" and offset_chars + len(content) < length_chars:
             # Back to the end of a line, unless not one of them is whole.
             content = content[: content.rfind("\n") + 1] or content

@@ -148,11 +148,19 @@ def _shown_rows(
 def _parted_rows(
     rows: Rows, parted: Borders | Lines | None, number: int, count: int
 ) -> tuple[list[str], int]:
-    """Return at most `count` rows of a block as JSON, from one on, and where they end."""
+    """Return at most `count` rows of a block as JSON, from one on, and where they end.
+
+    Raises:
+        ValueError: They are lines, but not as many rows: no payload that was indexed is so.
+    """
     if parted is None:
         return [], 0
-    texts, stop = parted.rows(number, count)
-    return _RENDERERS[rows.format](texts, rows) if isinstance(parted, Lines) else texts, stop
+    found, stop = parted.rows(number, count)
+    if found and isinstance(parted, Lines):
+        found = _RENDERERS[rows.format](found, rows)
+        if len(found) != min(count, parted.count - number):
+            raise ValueError("the payload is not what was indexed")
+    return found, stop
 
 
 def _whole_rows(

@@ -76,11 +76,16 @@ class Borders:
 
 
 class Lines:
-    """Rows of one block, each of which is a line."""
+    """Rows of one block, each of which is a line.
+
+    Args:
+        block: Its bytes.
+        count: How many of its rows end with a newline.
+    """
 
     def __init__(self, block: memoryview, count: int) -> None:
+        self.count = count
         self._block = block
-        self._count = count
         self._number = self._start = 0
 
     def start(self, number: int) -> int:
@@ -91,13 +96,11 @@ class Lines:
 
     def rows(self, number: int, count: int) -> tuple[list[str], int]:
         """Return the text of rows of the block that end with a newline, and where they end."""
-        wanted = min(count, self._count - number)
+        wanted = min(count, self.count - number)
         if wanted <= 0:
             return [], self._start
-        start = self.start(number)
-        *lines, rest = bytes(self._block[start:]).split(b"\n", wanted)
-        self._number, self._start = number + len(lines), len(self._block) - len(rest)
-        return [b"\n".join(lines).decode("utf-8", "surrogatepass")], self._start
+        start, stop = self.start(number), self.start(number + wanted)
+        return [str(self._block[start:stop], "utf-8", "surrogatepass")], stop
 
 
 def row_start(rows: Rows, piece: bytes, number: int) -> int:

@@ -138,6 +138,8 @@ def section_page(
     if by_line:
         next_offset = offset + content.count("\n") if content.endswith("\n") else None
     has_more = next_chars < section.length_chars
+    if has_more and not content:
+        raise ValueError("the payload is not what was indexed")
     return replace(
         page,
         offset=offset,

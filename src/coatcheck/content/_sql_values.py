@@ -11,9 +11,9 @@ from typing import cast
 
 from ..records import dataclass
 from ._arrays import Foreign
-from ._frame_rows import shown_columns
+from ._frame_rows import readable, shown_columns
 from ._frames import load_frame
-from ._json import dumps
+from ._json import dumps, loads
 from ._sql_engine import SqlEngine, literal, quoted
 from ._sql_names import are_plain, column_names, wanted_keys
 from ._sql_types import Loaded
@@ -82,6 +82,8 @@ class WrittenFrame:
 def write_frame(payload: bytes, form: str, wanted: Iterable[str] | None) -> WrittenFrame | None:
     """Return those columns of a frame that are wanted as Parquet; None where that would lose some.
 
+    A column of a type that the engine lacks is text, and leaves all others what they are.
+
     Args:
         payload: Arrow.
         form: Of the frame.
@@ -104,11 +106,11 @@ def write_frame(payload: bytes, form: str, wanted: Iterable[str] | None) -> Writ
     places = [at for at, name in shown if name in set(chosen)]
     into = BytesIO()
     try:
-        chosen_table = table.select(places).rename_columns([names[name] for name in chosen])
-        if any(_is_foreign(kind, pyarrow) for kind in chosen_table.schema.types):
-            return None
         parquet.write_table(
-            chosen_table.replace_schema_metadata(None),
+            pyarrow.table(
+                [_kept(table.column(at), pyarrow) for at in places],
+                names=[names[name] for name in chosen],
+            ),
             into,
             coerce_timestamps="us",
             allow_truncated_timestamps=False,
@@ -136,6 +138,30 @@ def load_frame_file(engine: SqlEngine, path: str, frame: WrittenFrame, table: st
     )
     columns = dict.fromkeys(frame.columns, "")
     return Loaded(table=table, columns=columns, is_whole=frame.is_whole, known=frame.known)
+
+
+def _kept(column: Foreign, pyarrow: Foreign) -> Foreign:
+    """Return a column as the engine reads it: of a type that it lacks as what rows show of it.
+
+    Raises:
+        ArrowException: That is neither text nor one number a cell.
+    """
+    if pyarrow.types.is_float16(column.type):
+        return column.cast(pyarrow.float64())
+    if not _is_foreign(column.type, pyarrow) and not _is_finer(column, pyarrow):
+        return column
+    return pyarrow.array(loads(dumps(readable(column, pyarrow))), pyarrow.string())
+
+
+def _is_finer(column: Foreign, pyarrow: Foreign) -> bool:
+    """Return whether it holds times that microseconds do not tell."""
+    if not pyarrow.types.is_timestamp(column.type):
+        return False
+    try:
+        column.cast(pyarrow.timestamp("us", column.type.tz))
+    except pyarrow.ArrowInvalid:
+        return True
+    return False
 
 
 def _is_foreign(kind: Foreign, pyarrow: Foreign) -> bool:
