@@ -127,8 +127,17 @@ class Lookup:
 
     async def _told(self, keys: ScopeKeys, id_: str) -> Tombstone | None:
         """Return the tombstone of an id that has no record, whatever the clock says."""
-        stored = await self._shared.store.get(keys.gone(id_))
-        return None if stored is None else Tombstone.from_bytes(stored)
+        store, key = self._shared.store, keys.gone(id_)
+        stored = await store.get(key)
+        tombstone = None if stored is None else Tombstone.from_bytes(stored)
+        if tombstone is None or self._shared.expires is None:
+            return tombstone
+        if tombstone.gone_ns <= self._shared.now_ns():
+            return tombstone
+        # It may have been put with its artifact just now, or be of what is just removed: only
+        # what has gone by itself, or by another clock, leaves it there without a record.
+        is_gone = await store.get(keys.record(id_)) is None and await store.get(key) == stored
+        return tombstone if is_gone else None
 
     async def here(self, text: str, *, recall: bool = False) -> Record | None:
         """Return the record behind `text` in this scope alone: a pointer, an id, else a name."""
