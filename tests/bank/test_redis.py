@@ -249,12 +249,14 @@ async def test_what_the_store_says_of_itself_outlives_every_artifact(
     assert all(keys[mark] > 30 * DAY_MS for mark in marks)
 
     # A put every 20 hours: all the time other processes find what they need.
-    for _ in range(40):
-        clock.advance(20 * 3_600)
-        await passes(server, redis_url, 20 * 3_600)
-        await bank.put("z")
-        keys = await held(server, redis_url)
-        assert all(keys[mark] > DAY_MS for mark in marks)
+    for hours_back in (0, 365 * 24):  # our clock may be set back, and the server's goes on
+        clock.advance(-hours_back * 3_600)
+        for _ in range(40):
+            clock.advance(20 * 3_600)
+            await passes(server, redis_url, 20 * 3_600)
+            await bank.put("z")
+            keys = await held(server, redis_url)
+            assert all(keys.get(mark, 0) > DAY_MS for mark in marks)
     other = Bank(store, scope="Run 1", clock=clock)
     assert (await other.put("x", key="call_0")).pointer == first.pointer
     assert await other.knows_prefix("ps")
