@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -77,14 +78,19 @@ async def collected(address: str, kind: str, count: int) -> Row:
     )
 
 
-async def under_quota(store: Store, kind: str, size_on_disk: Callable[[], int]) -> Row:
-    """Put far more than a quota, and look what is left in memory and on the disk."""
+async def under_quota(
+    store: Store, where: str, puts: int, size_on_disk: Callable[[], int] | None = None
+) -> Row:
+    """Put far more than a quota, and look what is left in memory and on the disk.
+
+    Where no disk can be looked at, the payloads are counted that the store has.
+    """
     process, payload = psutil.Process(), os.urandom(PUT_BYTES)
     bank = Bank(store, limits=Limits(scope_bytes=QUOTA_BYTES, cache_bytes=1_000_000))
     pointers: list[str] = []
     before, most = process.memory_info().rss, 0
     start = time.perf_counter()
-    for number in range(PUTS):
+    for number in range(puts):
         value = b"%08d" % number + payload[8:]
         pointers.append((await bank.put(value, name=f"n{number}")).pointer)
         if number % 100 == 0:
@@ -92,29 +98,33 @@ async def under_quota(store: Store, kind: str, size_on_disk: Callable[[], int]) 
     took = time.perf_counter() - start
     usage = await bank.usage()
     there = [await bank.find(pointer) is not None for pointer in pointers]
-    oldest_gone = there == [False] * (PUTS - usage.artifacts) + [True] * usage.artifacts
+    oldest_gone = there == [False] * (puts - usage.artifacts) + [True] * usage.artifacts
     told = 0
-    for pointer in pointers[: PUTS - usage.artifacts]:
+    for pointer in pointers[: puts - usage.artifacts]:
         with suppress(CoatcheckError):
             try:
                 await bank.get(pointer)
             except ExpiredPointerError as expired:
                 told += expired.size_bytes == PUT_BYTES
-    disk = size_on_disk()
+    if size_on_disk is None:
+        payloads = [key async for key in store.keys(_KEYS.payload(""))]
+        disk = len(payloads) * PUT_BYTES
+    else:
+        disk = size_on_disk()
     is_bounded = usage.size_bytes <= QUOTA_BYTES and disk < 2 * QUOTA_BYTES
     return Row(
         part="lifetimes",
-        name=f"{PUTS:,} puts of {PUT_BYTES:,} bytes under a quota of 64 MiB, in {kind}",
+        name=f"{puts:,} puts of {PUT_BYTES:,} bytes under a quota of 64 MiB, in {where}",
         measured=most / 2**20,
         unit="MiB of memory",
         target="≤ 192 MiB, disk ≤ 128 MiB, oldest gone, all tombstones readable",
         reached=most <= 3 * QUOTA_BYTES
         and is_bounded
         and oldest_gone
-        and told == PUTS - usage.artifacts,
+        and told == puts - usage.artifacts,
         note=f"{usage.artifacts:,} left of {usage.size_bytes:,} bytes, "
-        f"{disk / 2**20:.0f} MiB on disk, {told:,} tombstones read, "
-        f"{took / PUTS * 1_000:.2f} ms a put",
+        f"{disk / 2**20:.0f} MiB in the store, {told:,} tombstones read, "
+        f"{took / puts * 1_000:.2f} ms a put",
     )
 
 
@@ -249,10 +259,14 @@ async def measured(parts: Sequence[str], kinds: Sequence[str], share: float) -> 
         if "kills" in parts:
             with _folder() as folder, PLACES[kind](folder) as address:
                 tell(await killed(address, kind, int(KILLS * share) or 1))
+        if "quota" in parts:
+            with _folder() as folder, PLACES[kind](folder) as address:
+                on_disk = partial(size_of, folder) if kind == "file" else None
+                store = store_at(address)
+                tell(await under_quota(store, kind, int(PUTS * share), on_disk))
+                await store.close()
     if "quota" in parts:
-        with _folder() as folder:
-            tell(await under_quota(FileStore(folder), "files", lambda: size_of(folder)))
-        tell(await under_quota(MemoryStore(), "memory", lambda: 0))
+        tell(await under_quota(MemoryStore(), "memory", int(PUTS * share)))
     return rows
 
 

@@ -379,26 +379,56 @@ async def test_a_store_of_another_format_is_refused(store: Store) -> None:
         await collect(store)
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize(
+    ("older_than_seconds", "quota_bytes"), [(None, None), (0, None), (None, 0)]
+)
 async def test_progress_never_goes_back_and_ends_at_the_whole(
-    store: Store, clock: ManualClock
+    any_store: Store,
+    clock: ManualClock,
+    *,
+    older_than_seconds: int | None,
+    quota_bytes: int | None,
+    dry_run: bool,
 ) -> None:
-    bank = Bank(store, clock=clock)
+    bank = Bank(any_store, clock=clock)
     for number in range(40):
-        await bank.put(f"{number}", ttl_seconds=60 if number % 2 else None)
+        await bank.put(f"{number}", ttl_seconds=60 if number % 2 else 86_400)
     clock.advance(61)
     told: list[tuple[int, int]] = []
 
     await collect(
-        store,
-        older_than_seconds=0,
-        quota_bytes=0,
+        any_store,
+        older_than_seconds=older_than_seconds,
+        quota_bytes=quota_bytes,
+        dry_run=dry_run,
         clock=clock,
         tell=lambda done, total: told.append((done, total)),
     )
 
-    assert told
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert all(done <= total for done, total in told)
+    if told:
+        assert told[-1][0] == told[-1][1]
+    else:  # what forgets by itself has nothing to do
+        assert isinstance(any_store, RedisStore)
+        assert older_than_seconds is quota_bytes
+
+
+async def test_while_a_quota_is_made_room_for_what_is_still_to_go_is_told(
+    store: Store, clock: ManualClock
+) -> None:
+    bank = Bank(store, clock=clock)
+    for number in range(100):
+        await bank.put(f"{number:010}")
+    told: list[tuple[int, int]] = []
+
+    await collect(
+        store, quota_bytes=0, clock=clock, tell=lambda done, total: told.append((done, total))
+    )
+
+    # All were looked at, and then go in batches.
+    assert {(100, 200), (132, 200), (200, 200)} <= set(told)
 
 
 async def test_an_artifact_put_anew_under_its_key_is_not_told_as_expired_after_its_delete(

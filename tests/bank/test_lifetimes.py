@@ -2,9 +2,10 @@
 
 import pytest
 
-from coatcheck import Bank, BlockingBank
+from coatcheck import Bank, BlockingBank, Limits
 from coatcheck.bank import Usage
-from coatcheck.errors import DamagedRecordError, UnknownPointerError
+from coatcheck.bank.collection import collect
+from coatcheck.errors import DamagedRecordError, ExpiredPointerError, UnknownPointerError
 from coatcheck.stores import Store
 from coatcheck.testing import ManualClock
 
@@ -97,14 +98,53 @@ async def test_a_delete_takes_even_what_a_run_holds(store: Store) -> None:
             await bank.get(artifact.pointer)
 
 
-async def test_a_damaged_artifact_can_be_deleted(store: Store) -> None:
-    bank = Bank(store)
+async def test_a_damaged_artifact_can_be_deleted(any_store: Store) -> None:
+    bank = Bank(any_store)
     artifact = await bank.put("x")
-    await store.put(f"s/default/records/{artifact.id}", b"damaged")
+    await any_store.put(f"s/default/records/{artifact.id}", b"damaged")
     with pytest.raises(DamagedRecordError):
-        await Bank(store).get(artifact.pointer)
+        await Bank(any_store).get(artifact.pointer)
 
     assert await bank.delete(artifact.pointer) is True
+    with pytest.raises(UnknownPointerError):
+        await Bank(any_store).get(artifact.pointer)
+
+
+async def test_what_went_is_told_as_expired_wherever_the_clock_is_set_afterwards(
+    any_store: Store, clock: ManualClock
+) -> None:
+    bank = Bank(any_store, clock=clock, limits=Limits(scope_bytes=100))
+    evicted = await bank.put("x" * 80, name="first", tool="dump")
+    await bank.put("y" * 80)
+    expired = await bank.put("z", ttl_seconds=60)
+    clock.advance(61)
+    await collect(any_store, clock=clock, older_than_seconds=0)
+
+    for seconds in (0, -86_400, 3 * 86_400):
+        clock.advance(seconds)
+        for gone in (evicted, expired):
+            with pytest.raises(ExpiredPointerError) as told:
+                await bank.get(gone.pointer)
+            assert (told.value.name, told.value.tool) == (gone.name, gone.tool)
+            assert told.value.size_bytes == gone.size_bytes
+
+
+async def test_what_is_put_after_a_clock_was_set_back_lives_no_longer_for_it(
+    any_store: Store, clock: ManualClock
+) -> None:
+    bank = Bank(any_store, clock=clock)
+    clock.advance(365 * 86_400)
+    ahead = await bank.put("ahead")
+    clock.advance(-365 * 86_400)
+
+    artifact = await bank.put("x", ttl_seconds=60)
+
+    assert artifact.expires_at is not None
+    assert artifact.expires_at.timestamp() == clock() + 60
+    assert [each.id async for each in bank.list()] == [artifact.id, ahead.id]
+    clock.advance(60)
+    with pytest.raises(ExpiredPointerError):
+        await bank.get(artifact.pointer)
 
 
 def test_blocking_banks_tell_usage_and_clean_up_too() -> None:

@@ -198,13 +198,11 @@ async def test_what_has_expired_is_told_from_what_never_was(
     inner = bank.scoped("inner", inherit=True)
 
     await passes(server, redis_url, 61)
-    with pytest.raises(UnknownPointerError):  # the server forgot it before its time
-        await bank.get(short.pointer)
-    clock.advance(61)
-
-    for call in (bank.get, bank.payload, bank.read, inner.get):
-        with pytest.raises(ExpiredPointerError):
-            await call(short.pointer)
+    for seconds in (0, 61):  # the server's clock decides, wherever ours is
+        clock.advance(seconds)
+        for call in (bank.get, bank.payload, bank.read, inner.get):
+            with pytest.raises(ExpiredPointerError):
+                await call(short.pointer)
     assert await bank.find(short.pointer) is None
     for unknown in (removed.pointer, "short"):
         with pytest.raises(UnknownPointerError):
@@ -251,12 +249,14 @@ async def test_what_the_store_says_of_itself_outlives_every_artifact(
     assert all(keys[mark] > 30 * DAY_MS for mark in marks)
 
     # A put every 20 hours: all the time other processes find what they need.
-    for _ in range(40):
-        clock.advance(20 * 3_600)
-        await passes(server, redis_url, 20 * 3_600)
-        await bank.put("z")
-        keys = await held(server, redis_url)
-        assert all(keys[mark] > DAY_MS for mark in marks)
+    for hours_back in (0, 365 * 24):  # our clock may be set back, and the server's goes on
+        clock.advance(-hours_back * 3_600)
+        for _ in range(40):
+            clock.advance(20 * 3_600)
+            await passes(server, redis_url, 20 * 3_600)
+            await bank.put("z")
+            keys = await held(server, redis_url)
+            assert all(keys.get(mark, 0) > DAY_MS for mark in marks)
     other = Bank(store, scope="Run 1", clock=clock)
     assert (await other.put("x", key="call_0")).pointer == first.pointer
     assert await other.knows_prefix("ps")
@@ -403,6 +403,27 @@ async def test_a_run_keeps_every_key_of_what_it_was_shown_for_as_long_as_it_call
     for artifact in (shown, own):
         with pytest.raises(ExpiredPointerError, match=f"{artifact.size_bytes:,} bytes"):
             await bank.get(artifact.pointer)
+
+
+@pytest.mark.parametrize("jumps", [[-86_400.0], [-86_400.0, 43_200.0], [86_400.0, -86_400.0]])
+async def test_a_clock_that_is_set_takes_nothing_from_a_run_while_the_server_s_goes_on(
+    store: RedisStore, redis_url: str, server: Any, jumps: list[float]
+) -> None:
+    clock = ManualClock()
+    bank = Bank(store, clock=clock, limits=Limits(cache_bytes=0))
+    shown = await bank.put("shown", ttl_seconds=1_200)
+    jumping = iter(jumps)
+
+    async with bank.run("r1"):
+        pointers = [shown.pointer]
+        for minutes in range(0, 60, 5):
+            for pointer in pointers:
+                await bank.get(pointer)
+            pointers.append((await bank.put(f"{minutes}", ttl_seconds=1_200)).pointer)
+            clock.advance(300 + next(jumping, 0))
+            await passes(server, redis_url, 300)
+
+        assert [await bank.find(pointer) is not None for pointer in pointers] == [True] * 13
 
 
 @pytest.mark.parametrize("is_killed", [False, True])

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from coatcheck import stores
-from coatcheck.stores import FileStore, MemoryStore, RedisStore, Store
+from coatcheck.stores import FileStore, MemoryStore, ObjectStore, RedisStore, Store
 from coatcheck.testing import ManualClock
 
 Asked = tuple[str, tuple[str, ...]]
@@ -81,6 +82,9 @@ async def record(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     """Returns an empty store of each kind, that writes down its calls."""
     if request.param == "redis":
         record = recorded(RedisStore, request.getfixturevalue("redis_url"))
+    elif request.param == "s3":
+        address = request.getfixturevalue("s3").address(secrets.token_hex(6))
+        record = recorded(ObjectStore, address)
     elif request.param == "file":
         record = recorded(FileStore, tmp_path / "store")
     else:

@@ -5,8 +5,9 @@ import json
 from collections.abc import Awaitable, Callable
 
 from coatcheck import Bank, Mirror, mirror
+from coatcheck.adapters import _files
 from coatcheck.mirror import background
-from coatcheck.tools import artifact_tools, poll_tools, retrieval_tools
+from coatcheck.tools import artifact_tools, poll_tools, read_artifact_resource, retrieval_tools
 
 OWN = "own rows"
 """A name that whoever asks has given to rows of their own."""
@@ -28,6 +29,10 @@ async def _each(bank: Bank, *pointers: str) -> list[object]:
 
 async def _listed(bank: Bank) -> list[str]:
     return [artifact.pointer async for artifact in bank.list(granted=True)]
+
+
+def _uri(asked: str) -> str:
+    return f"art://{asked.removeprefix('art:')}"
 
 
 def _sync(value: object) -> object:
@@ -81,6 +86,12 @@ ROUTES: dict[str, Route] = {
         bank, "retrieve_context", artifactId=OWN, query=f'SELECT * FROM data, "{asked}"'
     ),
     "getArtifact": lambda bank, asked: tool_reply(bank, "getArtifact", pointerOrName=asked),
+    "resource": lambda bank, asked: read_artifact_resource(bank, _uri(asked)),
+    "resource, a window": lambda bank, asked: read_artifact_resource(
+        bank, f"{_uri(asked)}?offset=0&limit=5"
+    ),
+    "file read": lambda bank, asked: _files.read(bank, f"/{asked}", 0, 5, 1_000),
+    "file as bytes": lambda bank, asked: _files.payload(bank, f"/{asked}"),
     "inherited": lambda bank, asked: bank.scoped("child", inherit=True).get(asked),
     "inherited in SQL": lambda bank, asked: bank.scoped("child", inherit=True).query(
         OWN, f'SELECT count(*) FROM data, "{asked}"'
@@ -99,6 +110,9 @@ WHOLE: dict[str, Route] = {
     "revoke from itself": lambda bank, asked: bank.revoke(asked, from_scope=bank.scope),
     "inherit and grant": lambda bank, asked: bank.scoped("child", inherit=True).grant(asked, THIRD),
     "list": lambda bank, _asked: _listed(bank),
+    "file edited": lambda bank, asked: _files.edit(bank, f"/{asked}", lambda text: (text, 1)),
+    "files in": lambda bank, asked: _files.files_in(bank, f"/{asked}"),
+    "files searched": lambda bank, asked: _files.search(bank, f"/{asked}", None, "secret", 5),
     "listArtifacts": lambda bank, _asked: tool_reply(bank, "listArtifacts"),
 }
 """Routes that take no selector, or nothing at all."""

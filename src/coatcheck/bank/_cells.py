@@ -191,7 +191,7 @@ async def is_left_over(shared: Shared, key: str, stored: bytes) -> bool:
     match = _HOLD.fullmatch(stored)
     if match is None:
         return True
-    if 0 <= shared.now_ns() - int(match[1]) < WRITTEN_NS:
+    if abs(shared.now_ns() - int(match[1])) < WRITTEN_NS:  # the writer's clock may be ahead
         return False
     cell = await shared.store.get(match[2].decode())
     return cell is None or _hold_key(cell) != key

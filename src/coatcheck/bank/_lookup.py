@@ -115,22 +115,29 @@ class Lookup:
         id_ = Pointer.parse(text).id if is_pointer(text) else text
         if not is_id(id_):
             return None
-        tombstone = await self._due_tombstone(self._keys, id_)
+        tombstone = await self._told(self._keys, id_)
         if tombstone is not None:
             return tombstone
         grant = await self._grant_of(id_)
         if grant is not None:
-            tombstone = await self._due_tombstone(grant.owner, id_)
+            tombstone = await self._told(grant.owner, id_)
             if tombstone is not None and tombstone.stored_ns == grant.stored_ns:
                 return tombstone
         return None if self._parent is None else await self._parent._tombstone(text)  # noqa: SLF001 - same class
 
-    async def _due_tombstone(self, keys: ScopeKeys, id_: str) -> Tombstone | None:
-        stored = await self._shared.store.get(keys.gone(id_))
+    async def _told(self, keys: ScopeKeys, id_: str) -> Tombstone | None:
+        """Return the tombstone of an id that has no record, whatever the clock says."""
+        store, key = self._shared.store, keys.gone(id_)
+        stored = await store.get(key)
         tombstone = None if stored is None else Tombstone.from_bytes(stored)
-        # It may be written with the artifact. One that is not due is of what was removed.
-        is_due = tombstone is not None and tombstone.gone_ns <= self._shared.now_ns()
-        return tombstone if is_due else None
+        if tombstone is None or self._shared.expires is None:
+            return tombstone
+        if tombstone.gone_ns <= self._shared.now_ns():
+            return tombstone
+        # It may have been put with its artifact just now, or be of what is just removed: only
+        # what has gone by itself, or by another clock, leaves it there without a record.
+        is_gone = await store.get(keys.record(id_)) is None and await store.get(key) == stored
+        return tombstone if is_gone else None
 
     async def here(self, text: str, *, recall: bool = False) -> Record | None:
         """Return the record behind `text` in this scope alone: a pointer, an id, else a name."""

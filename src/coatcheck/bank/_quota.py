@@ -140,7 +140,8 @@ async def evict(
     spared: str | None = None,
     without: Container[str] = (),
     dry_run: bool = False,
-    tell: Callable[[], object] = lambda: None,
+    expect: Callable[[int], object] = lambda _count: None,
+    advance: Callable[[int], object] = lambda _count: None,
 ) -> Room:
     """Remove artifacts of some scopes until what is left fits: the expired, then the least used.
 
@@ -153,7 +154,8 @@ async def evict(
         spared: The id of one that stays.
         without: Ids of what is as good as gone, and takes no room.
         dry_run: Only count.
-        tell: Called for each that goes.
+        expect: Called with how many more are looked at, as they may go.
+        advance: Called with how many of them are done with.
     """
     queue = _Queue(shared)
     for keys in scopes:
@@ -174,12 +176,13 @@ async def evict(
         for record in went:
             room.evicted.append(record.artifact.id)
             room.evicted_bytes += record.artifact.size_bytes
-            tell()
+        advance(len(some))
 
     while room.left_bytes > goal_bytes:
         some = await queue.take(room.left_bytes - goal_bytes)
         if not some:
             break
+        expect(len(some))
         await on_each(_by_scope(some), remove, at_once=BATCHES_AT_ONCE)
     return room
 

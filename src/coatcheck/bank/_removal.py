@@ -103,6 +103,7 @@ class Remover:
         What it named is unknown: its entries stay, and nobody sees them.
         """
         key = self._keys.record(id_)
+        await self._shared.store.delete(self._keys.gone(id_))  # one may be put with an artifact
         stored = await self._shared.store.get(key)
         if stored is not None:
             await self._shared.delete_unchanged({key: stored})

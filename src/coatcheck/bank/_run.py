@@ -69,6 +69,7 @@ class Run:
         self._blocks = 0
         self._on: Shared | None = None
         self._renewed_ns: int | None = None
+        self._latest_ns = 0
         self._tries = 0
         self._places: dict[str, ScopeKeys] = {}
         self._held: dict[str, _Held] = {}
@@ -245,13 +246,17 @@ class Run:
         """Where keys go by themselves, let those go on that would not see the next renewal."""
         if shared.expires is None:
             return
-        soon_ns = shared.now_ns() + 2 * LEASE_NS
+        now_ns = shared.now_ns()
+        soon_ns = now_ns + 2 * LEASE_NS
+        self._latest_ns = max(self._latest_ns, now_ns)
+        # A clock that was set back tells of none how long the store still has it.
+        is_set_back = now_ns < self._latest_ns
         pins = [each.pin for each in held if each.pin is not None]
         for start in range(0, len(pins), AT_ONCE):
             some = pins[start : start + AT_ONCE]
             await shared.expires.keep(some, 2 * LEASE_NS / _SECOND_NS)
         records = [each.record for each in held]
-        short = [each for each in records if (each.expires_ns or soon_ns) < soon_ns]
+        short = [each for each in records if is_set_back or (each.expires_ns or soon_ns) < soon_ns]
         await prolong(shared, short, LEASE_NS)
 
     async def _leave(self, shared: Shared) -> None:

@@ -111,7 +111,7 @@ class Shared:
         self._secret = self._given_secret
         self._lock = Lock()
         self._format_seen = False
-        self._marked: dict[str, int] = {}
+        self._marked: dict[str, tuple[int, int]] = {}
         self._mark_tries = 0
         self._mark_failure: StoreError | None = None
         self._process = os.getpid()
@@ -199,8 +199,10 @@ class Shared:
                 self._mark_tries += 1
 
     def _is_marked(self, scope: str, lives_ns: int | None) -> bool:
-        until_ns = self._marked.get(scope)
-        return until_ns is not None and (lives_ns is None or self.now_ns() + lives_ns <= until_ns)
+        if scope not in self._marked or lives_ns is None:
+            return scope in self._marked
+        since_ns, until_ns = self._marked[scope]  # before, the clock was set back, and tells little
+        return since_ns <= self.now_ns() <= until_ns - lives_ns
 
     async def _mark(self, scope: str, scope_keys: ScopeKeys, lives_ns: int | None) -> None:
         await self.check_format()
@@ -217,12 +219,12 @@ class Shared:
             if not (key == FORMAT and self._format_seen and lives_ns is None):
                 await self.create(key, payload)
         if lives_ns is None or self.expires is None:
-            self._marked[scope] = 0
+            self._marked[scope] = 0, 0
             return
         await self.expires.keep([*marks, SECRET], 2 * lives_ns / _SECOND_NS)
         if SECRET in marks:  # another one may have been made when ours was gone
             self._secret = await self.store.get(SECRET)
-        self._marked[scope] = self.now_ns() + 2 * lives_ns
+        self._marked[scope] = (now_ns := self.now_ns(), now_ns + 2 * lives_ns)
 
     def prefix_of(self, kind: str) -> str:
         """Return the pointer prefix of artifacts of this kind."""

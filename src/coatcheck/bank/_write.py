@@ -198,7 +198,10 @@ class Writer:
         record = await work_on(work_bytes, self._record, id_, payload_key, encoding, asked)
         stored = record.to_bytes()
         if self._shared.batches is not None:
-            is_ours = await self._enter_at_once(self._shared.batches, record, stored, payload)
+            lives_ns = self._shared.lives_ns(asked.ttl_ns)
+            is_ours = await self._enter_at_once(
+                self._shared.batches, record, stored, payload, lives_ns
+            )
             return record if is_ours else None
         if not await self._shared.create(self._keys.record(id_), stored):
             return None
@@ -219,7 +222,12 @@ class Writer:
         return record
 
     async def _enter_at_once(
-        self, store: SupportsBatch, record: Record, stored: bytes, payload: bytes | None
+        self,
+        store: SupportsBatch,
+        record: Record,
+        stored: bytes,
+        payload: bytes | None,
+        lives_ns: int | None,
     ) -> bool:
         """Write all of an artifact, or nothing where the id was taken; return whether it was free.
 
@@ -229,8 +237,8 @@ class Writer:
         key = self._keys.record(record.artifact.id)
         payloads = {key: stored, **dict.fromkeys(entries_of(self._shared, self._keys, record), b"")}
         ttl_seconds: dict[str, float] = {}
-        if record.expires_ns is not None and self._shared.expires is not None:
-            lives_seconds = (record.expires_ns - record.stored_ns) / _SECOND_NS
+        if record.expires_ns is not None and lives_ns is not None and self._shared.expires:
+            lives_seconds = lives_ns / _SECOND_NS
             ttl_seconds = dict.fromkeys((*payloads, record.payload_key), lives_seconds)
             gone = self._keys.gone(record.artifact.id)
             payloads[gone] = Tombstone.of(record, record.expires_ns).to_bytes()
@@ -264,7 +272,7 @@ class Writer:
         index = encoding.index
         stored_ns = self._shared.stamp_ns()
         lives_ns = self._shared.lives_ns(asked.ttl_ns)
-        expires_ns = None if lives_ns is None else stored_ns + lives_ns
+        expires_ns = None if lives_ns is None else self._begins_ns(stored_ns) + lives_ns
         head = encoding.head(head_chars(max(asked.preview_chars, asked.shown_chars))) or ""
         length_chars = index.length_chars
         told = self._glimpse(id_, encoding, asked)
@@ -299,6 +307,11 @@ class Writer:
             form=encoding.form,
             index=index,
         )
+
+    def _begins_ns(self, stored_ns: int) -> int:
+        """Return since when an artifact lives: its stamp, but of a clock that was set back."""
+        now_ns = self._shared.now_ns()
+        return stored_ns if stored_ns - now_ns < _SECOND_NS else now_ns
 
     def _glimpse(
         self, id_: str, encoding: Encoding | StreamEncoding, asked: Asked

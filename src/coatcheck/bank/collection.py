@@ -67,8 +67,15 @@ async def collect(
         collection = Collecting(shared, keys, done, progress, held=held, went=went, dry_run=dry_run)
         await collection.run(older_than_seconds)
     if quota_bytes is not None:
-        gone, tell_one = went if dry_run else (), progress.advance
-        room = await evict(shared, found, quota_bytes, without=gone, dry_run=dry_run, tell=tell_one)
+        room = await evict(
+            shared,
+            found,
+            quota_bytes,
+            without=went if dry_run else (),
+            dry_run=dry_run,
+            expect=progress.expect,
+            advance=progress.advance,
+        )
         done.evicted += len(room.evicted)
         done.size_bytes += room.evicted_bytes
         held.update(room.held)

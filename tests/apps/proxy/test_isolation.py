@@ -78,6 +78,20 @@ async def call(session: mcp.Client, tool: str, scope: str | None = None, **argum
     return {"isError": result.is_error, **cast("Json", json.loads(result.content[0].text))}
 
 
+UNISSUED = "art:00000000-0000-4000-8000-000000000005"
+
+
+async def resource(session: mcp.Client, pointer: str, scope: str | None = None) -> str:
+    """Return what an artifact's address answers, with the id masked."""
+    id_ = pointer.removeprefix("art:")
+    meta: Any = None if scope is None else {"coatcheck/scope": scope}
+    try:
+        answer = str(await session.read_resource(f"art://{id_}", meta=meta))
+    except mcp.MCPError as error:
+        answer = f"{error.error.code} {error.error.message} {error.error.data}"
+    return answer.replace(id_, "<id>")
+
+
 async def denied(session: mcp.Client, pointer: str, scope: str | None = None) -> bool:
     """Return whether a pointer is unknown to a client, by all ways to what it names."""
     replies = [
@@ -88,10 +102,14 @@ async def denied(session: mcp.Client, pointer: str, scope: str | None = None) ->
         await call(session, "echo", scope, text=pointer),
     ]
     assert not any(pointer in reply.get("hint", "") for reply in replies)
+    unknown = await resource(session, UNISSUED, scope)
+    assert "No artifact behind" in unknown
+    assert await resource(session, pointer, scope) == unknown
     return all(reply.get("error") == "unknown-pointer" and reply["isError"] for reply in replies)
 
 
 async def reads(session: mcp.Client, pointer: str, scope: str | None = None) -> bool:
+    assert '[{"id' in await resource(session, pointer, scope)
     page = await call(session, "retrieve_context", scope, artifactId=pointer, limit=5)
     return page.get("content") == '[{"id'
 
@@ -149,7 +167,6 @@ async def test_sessions_of_the_handshake_era_are_apart(open_to_all: str) -> None
 async def test_without_identity_only_the_pointer_itself_opens_what_it_names(
     open_to_all: str,
 ) -> None:
-    unknown = "art:00000000-0000-4000-8000-000000000005"
     async with client(open_to_all, "auto") as one, client(open_to_all, "auto") as other:
         pointer = (await call(one, "rows", n=5_000))["pointer"]
         again = (await call(one, "rows", n=5_000))["pointer"]
@@ -160,8 +177,8 @@ async def test_without_identity_only_the_pointer_itself_opens_what_it_names(
         assert pointer != again
         assert await reads(other, pointer)
         assert saved["error"] == "invalid-argument"
-        assert await denied(other, unknown)
-        for tried in (unknown, "first", "rows", pointer.removeprefix("art:")[:8]):
+        assert await denied(other, UNISSUED)
+        for tried in (UNISSUED, "first", "rows", pointer.removeprefix("art:")[:8]):
             reply = await call(other, "retrieve_context", artifactId=tried)
             assert reply["error"] == "unknown-pointer"
             assert pointer not in str(reply)
