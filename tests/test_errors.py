@@ -124,6 +124,11 @@ def test_text_that_is_not_utf_8_is_told_the_remedy() -> None:
     assert "not UTF-8" not in BinaryPayloadError("art:x", "image/png", 5).hint
 
 
+def test_bytes_of_no_type_are_told_with_how_text_is_banked_to_be_read() -> None:
+    assert "content type of text" in BinaryPayloadError("a", "application/octet-stream", 5).hint
+    assert "content type of text" not in BinaryPayloadError("a", "image/png", 5).hint
+
+
 def test_unknown_expired_and_outage_have_three_codes() -> None:
     codes = {UnknownPointerError.code, ExpiredPointerError.code, StoreUnavailableError.code}
 

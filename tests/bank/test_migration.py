@@ -320,7 +320,7 @@ async def test_a_life_that_a_store_gives_by_itself_is_not_taken_along() -> None:
     by_itself, asked = await bank.put("by itself"), await bank.put("asked", ttl_seconds=30)
     assert by_itself.expires_at is not None
 
-    await migrate(forgetful, lasting, clock=clock)
+    assert (await migrate(forgetful, lasting, clock=clock)).limited == 0
 
     there = Bank(lasting, clock=clock)
     found = [await there.find(artifact.pointer) for artifact in (by_itself, asked)]
@@ -328,7 +328,7 @@ async def test_a_life_that_a_store_gives_by_itself_is_not_taken_along() -> None:
 
     clock.advance(1_000)
     back = Forgetful(clock=clock)
-    await migrate(lasting, back, clock=clock)
+    assert (await migrate(lasting, back, clock=clock)).limited == 1
     clock.advance(59)
     assert await Bank(back, clock=clock).get(by_itself.pointer) == "by itself"
     clock.advance(2)

@@ -375,8 +375,22 @@ async def test_a_list_of_plain_values_stays_one(quick: Bank) -> None:
     ]
 
 
-async def test_an_empty_list_has_the_columns_that_are_asked_for(quick: Bank) -> None:
-    empty = await quick.put([])
+@pytest.mark.parametrize(
+    ("payload", "content_type"),
+    [
+        ([], None),
+        ("", "text/csv"),
+        ("\n\n", "text/csv"),
+        ("\ufeff", "text/csv"),
+        ("", "text/csv; header=absent"),
+        ("", "text/tab-separated-values"),
+        ("", "application/x-ndjson"),
+    ],
+)
+async def test_an_empty_list_has_the_columns_that_are_asked_for(
+    quick: Bank, payload: object, content_type: str | None
+) -> None:
+    empty = await quick.put(payload, content_type=content_type)
     full = await quick.put([{"id": 1}])
 
     for sql, value in [
@@ -665,6 +679,19 @@ async def test_an_answer_of_a_path_over_32_mib_is_refused(quick: Bank, expressio
 
     assert "its result is larger than 32 MiB" in str(error)
     assert error.hint == "Filter first, or take fewer fields."
+
+
+@pytest.mark.parametrize("expression", ["$.a", "a", "SELECT * FROM data"])
+@pytest.mark.parametrize("name", ["latin.csv", "latin"])
+async def test_bytes_that_are_no_text_are_refused_as_binary_in_each_language(
+    quick: Bank, tmp_path: Path, expression: str, name: str
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(b"a,b\n1,\xe9\n")
+    asked = await quick.put(file)
+
+    with pytest.raises(BinaryPayloadError, match="cannot be read as text"):
+        await quick.query(asked.pointer, expression)
 
 
 @pytest.mark.parametrize("expression", ["$.a", "a"])

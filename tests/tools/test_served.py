@@ -20,12 +20,14 @@ async def test_other_addresses_are_left_to_others(bank: Bank, uri: str) -> None:
     assert await read_artifact_resource(bank, uri) is None
 
 
-@pytest.mark.parametrize("rest", ["x", "", "{id}/more", "{id}#L1", "art:{id}"])
+@pytest.mark.parametrize(
+    "rest", ["//x", "//", "//{id}/more", "//{id}#L1", "//art:{id}", "", "/{id}", "{id}/", "{id}#L1"]
+)
 async def test_address_that_is_no_artifacts_is_unknown(bank: Bank, rest: str) -> None:
     id_ = (await bank.put("text")).id
 
     with pytest.raises(UnknownPointerError):
-        await read_artifact_resource(bank, f"art://{rest.format(id=id_)}")
+        await read_artifact_resource(bank, f"art:{rest.format(id=id_)}")
 
 
 async def test_text_is_read_with_surrogates_that_travel_and_bytes_as_they_are(bank: Bank) -> None:
@@ -35,6 +37,8 @@ async def test_text_is_read_with_surrogates_that_travel_and_bytes_as_they_are(ba
         f"art://{blob.id}/": (b"\x00\xff", blob.content_type),
         f"art://{text.id}?offset=2": ("é", "text/plain"),
         f"art://{blob.id}?offset=1&limit=1": (b"\xff", blob.content_type),
+        text.pointer: ("a\ufffdé", "text/plain"),
+        f"{blob.pointer}?offset=1": (b"\xff", blob.content_type),
     }
 
     for uri, read in expected.items():

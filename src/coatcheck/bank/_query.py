@@ -54,7 +54,7 @@ _COMMENT = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)+", re.DOTALL)
 """What may stand before a statement; in JSONPath and JMESPath neither comment is."""
 _NOTHING: tuple[object, ...] = (None, [], {}, 0)
 """Results that a misspelt key gives, of the languages in which that is no error."""
-_NO_STRUCTURE = "the artifact is text or bytes, and has no structure"
+_NO_STRUCTURE = "the artifact is text, and has no structure"
 _LINES_HINT = "Ask in SQL, where its lines are the table data (line_number, line); or search it."
 
 
@@ -160,6 +160,7 @@ class Queries:
             try:
                 return await self._selections.tree(record)
             except NothingSelectedError:
+                self._reader.view(record).check_text()
                 raise InvalidQueryError(language, _NO_STRUCTURE, _LINES_HINT) from None
         found = await self._selections.value(record, selector=asked.selector)
         return None if found is None else found[0]

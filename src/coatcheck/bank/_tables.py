@@ -112,6 +112,8 @@ class Tables:
         if rows is not None and is_json and rows.count and not anew:
             return await self._of_json(record, rows, spool)
         if rows is not None and not is_json:
+            if not rows.columns:  # nothing says what it would be a table of
+                return await self._of_tree(record, spool)
             return await self._of_csv(record, rows, spool, anew=anew)
         if index.length_chars is None:
             self._reader.view(record).check_text()

@@ -44,6 +44,8 @@ class Migrated:
     expired: int = 0
     size_bytes: int = 0
     """Of the payloads that were copied."""
+    limited: int = 0
+    """Were copied, and go in the target after the time that it gives; in the source they stay."""
     damaged: list[str] = field(default_factory=list[str])
     """Pointers of what could not be copied, as it is not what was stored."""
     kept: list[str] = field(default_factory=list[str])
@@ -214,7 +216,10 @@ class _Migration:
             if is_expired and not await Holds(self._source, keys).holds(record):
                 self.done.expired += 1
                 return
-            await self._copy_record(keys, self._relived(record))
+            relived = self._relived(record)
+            stays = record.expires_ns is None
+            if await self._copy_record(keys, relived) and stays and relived.expires_ns is not None:
+                self.done.limited += 1
         except (DamagedRecordError, DamagedPayloadError):
             if await self._source.store.get(key) is not None:  # else it was deleted meanwhile
                 self.done.damaged.append(str(Pointer(id_)))
@@ -234,24 +239,26 @@ class _Migration:
         artifact = replace(record.artifact, expires_at=expires_at)
         return replace(record, artifact=artifact, expires_ns=expires_ns)
 
-    async def _copy_record(self, keys: ScopeKeys, record: Record) -> None:
+    async def _copy_record(self, keys: ScopeKeys, record: Record) -> bool:
+        """Return whether it was copied: what is there already is not."""
         there = await self._there(keys, record.artifact.id)
         if there is not None and (
             there.artifact.digest != record.artifact.digest
             or there.payload_key != record.payload_key
         ):
             self.done.kept.append(record.artifact.pointer)
-            return
+            return False
         if there is not None and await self._has_payload(there):
             await self._enter(keys, there, None)  # it may not have got as far as its listing
             self.done.skipped += 1
-            return
+            return False
         payload = await self._send_payload(record)
         await self._enter(keys, record, payload)
         if self._verify and not await self._has_payload(record):
             raise DamagedPayloadError(record.artifact.pointer)
         self.done.copied += 1
         self.done.size_bytes += record.index.size_bytes
+        return True
 
     async def _there(self, keys: ScopeKeys, id_: str) -> Record | None:
         key = keys.record(id_)

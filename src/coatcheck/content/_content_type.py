@@ -45,8 +45,9 @@ _EXTENSIONS = {
 }
 
 _PLAIN_TEXT = (
-    "bash c cfg conf cpp css diff err go h hpp ini java js kt log lua out patch php pl "
-    "py r rb rs rst scala sh sql swift tex text ts tsx vue"
+    "adoc bash bat c cfg conf cpp css diff env err go gradle h hpp ini java js jsx kt kts less "
+    "lock log lua mjs out patch php pl properties proto ps1 py r rb rs rst scala scss sh sql "
+    "swift tex text tf ts tsx vue"
 )
 """Source code and settings."""
 
@@ -54,7 +55,9 @@ _PLAIN_TEXT = (
 _TYPES = {
     "feather": "application/vnd.apache.arrow.file",
     "geojson": "application/geo+json",
+    "har": "application/json",
     "htm": "text/html",
+    "ipynb": "application/json",
     "jpeg": "image/jpeg",
     "jsonl": "application/x-ndjson",
     "markdown": "text/markdown",

@@ -254,6 +254,8 @@ class BinaryPayloadError(CoatcheckError, TypeError):
         self.hint = "Pass the pointer to a tool that takes this type."
         if content_type.startswith("text/"):
             self.hint += " Its bytes are not UTF-8: bank it as decoded text to read it."
+        elif content_type == "application/octet-stream":
+            self.hint += " Text is read if it is banked as str, or with a content type of text."
         self.pointer = pointer
         self.content_type = content_type
         self.size_bytes = size_bytes

@@ -43,12 +43,14 @@ async def read_artifact_resource(bank: Bank, uri: str) -> Contents | None:
         return None
     if parts.scheme != "art":
         return None
-    if not is_id(parts.netloc) or parts.path not in {"", "/"} or parts.fragment:
+    # A pointer is an address too, without the slashes.
+    id_, rest = (parts.netloc, parts.path) if parts.netloc else (parts.path, "")
+    if not is_id(id_) or rest not in {"", "/"} or parts.fragment:
         raise UnknownPointerError(uri)
     window = _window(parts.query)
-    artifact = await bank.find(parts.netloc)
+    artifact = await bank.find(id_)
     if artifact is None:
-        await bank.payload(parts.netloc)  # which raises, and tells unknown from expired
+        await bank.payload(id_)  # which raises, and tells unknown from expired
         raise UnknownPointerError(uri)
     is_text = artifact.length_chars is not None
     page = None

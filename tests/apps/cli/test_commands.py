@@ -2,6 +2,7 @@
 
 import base64
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -169,10 +170,41 @@ def test_show_in_a_terminal_has_facts_glimpse_and_preview(coatcheck: Run, in_ter
         assert part in shown
 
 
+def test_show_reads_on_in_the_store_and_scope_it_was_asked_for(
+    coatcheck: Run, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    coatcheck("put", "-", "--name", "rows", "--scope", "b c", given=b"[1, 2]")
+    pointer = coatcheck("ls", "--scope", "b c", "--json").json[0]["pointer"]
+
+    for where in (["--scope", "b c"], ["--scope", "b c", "--store", store]):
+        lines = coatcheck("show", f"{pointer}#$[1]", *where).text.splitlines()
+        (line,) = (line for line in lines if line.startswith("read on"))
+        program, *command = shlex.split(line.removeprefix("read on"))
+        assert program == "coatcheck"
+        assert coatcheck(*command).text == "2"
+
+
 def test_show_of_bytes_has_no_preview(coatcheck: Run) -> None:
     coatcheck("put", "-", "--name", "bytes", given=b"\x00\xff")
 
     assert "preview" not in coatcheck("show", "bytes").text
+
+
+@pytest.mark.parametrize("part", ["records", "payloads"])
+def test_what_is_damaged_is_told_with_the_command_that_removes_it(
+    coatcheck: Run, tmp_path: Path, part: str
+) -> None:
+    coatcheck("put", "-", "--name", "torn", given=b"whole")
+    (torn,) = (tmp_path / "store" / "s" / "default" / part).iterdir()
+    torn.write_bytes(b"x")
+
+    done = coatcheck("read", "torn", "--json")
+
+    assert done.code == 3
+    assert "`coatcheck rm`" in done.failure["hint"]
+    assert coatcheck("rm", "torn").code == 0
+    assert coatcheck("read", "torn").code == 1
 
 
 @pytest.mark.parametrize("command", [["show"], ["read"], ["search"]])

@@ -140,6 +140,24 @@ def test_a_journal_that_is_not_there_is_wrong_usage(coatcheck: Run, tmp_path: Pa
     assert "open_bank" in missing.failure["hint"]
 
 
+@pytest.mark.parametrize("command", ["stats", "log"])
+def test_where_no_call_is_told_it_is_said_why(
+    coatcheck: Run, journal: Path, tmp_path: Path, command: str
+) -> None:
+    other, fresh = tmp_path / "notes.txt", tmp_path / "fresh.jsonl"
+    other.write_text("no call\n")
+    fresh.touch()
+
+    assert "none of the calls" in coatcheck(command, "--run", "r3").err
+    assert "is no journal" in coatcheck(command, "--journal", str(other)).err
+    assert coatcheck("log", A[:-1] + "c").err.splitlines() == [
+        "none of the calls in the journal is one that was asked for"
+    ]
+    for told in (coatcheck(command), coatcheck(command, "--journal", str(fresh))):
+        assert "none of the calls" not in told.err
+        assert "is no journal" not in told.err
+
+
 def test_stats_are_drawn_where_someone_looks(in_terminal: Run, journal: Path) -> None:
     done = in_terminal("stats", columns=120)
 

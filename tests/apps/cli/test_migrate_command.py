@@ -34,8 +34,8 @@ def test_artifacts_are_copied_and_counted(coatcheck: Run, filled: str, tmp_path:
 
     again = coatcheck("migrate", filled, target, "--verify", "--json")
     assert again.json == {
-        "copied": 0, "skipped": 10, "expired": 0, "sizeBytes": 0, "damaged": [], "kept": [],
-        "hasOwnSecret": False,
+        "copied": 0, "skipped": 10, "expired": 0, "sizeBytes": 0, "limited": 0, "damaged": [],
+        "kept": [], "hasOwnSecret": False,
     }  # fmt: skip
 
 
@@ -94,6 +94,19 @@ def test_a_target_with_a_secret_of_its_own_is_told(
 
     assert done.code == 0
     assert f"{target} has a secret of its own" in done.err
+
+
+def test_what_stays_in_files_and_goes_from_redis_by_itself_is_told(
+    coatcheck: Run, filled: str, redis_url: str
+) -> None:
+    with BlockingBank(filled) as bank:
+        bank.put("goes anyway", ttl_seconds=1_000)
+
+    done = coatcheck("migrate", filled, redis_url)
+    again = coatcheck("migrate", filled, redis_url, "--json")
+
+    assert (done.code, again.json["limited"]) == (0, 0)
+    assert done.err.startswith("10 that stay in FROM go in TO after its own time to live")
 
 
 def test_a_store_that_fails_is_told_without_secrets_and_what_to_do(

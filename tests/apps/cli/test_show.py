@@ -84,7 +84,7 @@ def drawn(value: object, width: int) -> str:
         artifact = bank.put(value)
     console = Console(width=width)
     with console.capture() as captured:
-        console.print(facts(artifact))
+        console.print(facts(artifact, ""))
     return captured.get()
 
 

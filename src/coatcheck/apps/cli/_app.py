@@ -14,6 +14,8 @@ from ...bank import BlockingBank, is_begun, portal, without_secrets
 from ...errors import (
     BinaryPayloadError,
     CoatcheckError,
+    DamagedPayloadError,
+    DamagedRecordError,
     ExpiredPointerError,
     InvalidArgumentError,
     NothingSelectedError,
@@ -156,6 +158,9 @@ def opened(
             raise
         except BinaryPayloadError as error:
             error.hint = "`coatcheck read --unit bytes` reads it."
+            raise
+        except (DamagedPayloadError, DamagedRecordError) as error:
+            error.hint = "`coatcheck rm` removes it; what else is in the store can be read."
             raise
         except StoreError as error:
             error.hint = f"The store is {without_secrets(address)}; --store names another."

@@ -1,5 +1,6 @@
 """What can be done with artifacts from a shell."""
 
+import shlex
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ...bank import BlockingBank
+from ...bank import BlockingBank, without_secrets
 from ...errors import InvalidArgumentError, UnknownPointerError, shown
 from ...records import Artifact, Page
 from ...tools import as_failure
@@ -137,7 +138,19 @@ def show(
         return
     from ._show import facts
 
-    draw(facts(artifact))
+    draw(facts(artifact, _read_on(artifact.pointer, store, scope)))
+
+
+def _read_on(pointer: str, store: str | None, scope: str) -> str:
+    """Return the command that reads an artifact, as a shell takes it.
+
+    >>> _read_on("art:1#$[0]", None, "local-7")
+    "coatcheck read 'art:1#$[0]' --scope local-7"
+    """
+    words = ["coatcheck", "read", pointer]
+    words += [] if store is None else ["--store", without_secrets(store)]
+    words += [] if scope == "default" else ["--scope", scope]
+    return shlex.join(words)
 
 
 @app.command(epilog="Example: coatcheck read report --lines 10-20")

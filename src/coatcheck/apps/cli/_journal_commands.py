@@ -44,7 +44,10 @@ Run = Annotated[str | None, typer.Option("--run", metavar="NAME", help="Only cal
 @app.command(epilog="Example: coatcheck stats --journal calls.jsonl")
 def stats(*, journal: JournalFile = None, run: Run = None, as_json: Json = False) -> None:
     """Show per tool and run what was kept out of the context, and what that cost."""
-    calls = [call for call in _calls(journal) if run is None or call.run == run]
+    file = _file(journal)
+    calls = [call for call in read_journal(file) if _touches(call, None, run)]
+    if not calls:
+        _tell_of_none(file)
     each, whole = savings(calls), total(calls)
     if as_json:
         write_json({"tools": [_wire(one) for one in each], "total": _wire(whole)})
@@ -88,9 +91,11 @@ def log(
         end = opened.enter_context(file.open("rb"))
         end.seek(0, SEEK_END)
         chosen = [call for call in read_journal(file) if _touches(call, whole, run)]
+        if not chosen:
+            _tell_of_none(file)
         for call in chosen[-limit:]:
             _show(call, as_json=as_json)
-        if whole is not None and not as_json:
+        if whole is not None and chosen and not as_json:
             derived = lineage(chosen, whole).derived_into
             note(f"made of it: {', '.join(derived)}" if derived else "nothing was made of it")
         if follow:
@@ -111,13 +116,17 @@ def _file(journal: Path | None) -> Path:
     if not file.is_file():
         raise InvalidArgumentError(
             f"there is no journal at {shown(str(file))}",
-            "A host opens one: open_bank(…, journal=FILE). --journal names another.",
+            "The proxy begins one, a host by open_bank(…, journal=FILE). --journal names another.",
         )
     return file
 
 
-def _calls(journal: Path | None) -> Iterator[Call]:
-    return read_journal(_file(journal))
+def _tell_of_none(file: Path) -> None:
+    """Say why no call is told: others were asked for, or the file is no journal."""
+    if any(True for _ in read_journal(file)):
+        note("none of the calls in the journal is one that was asked for")
+    elif file.stat().st_size:
+        note(f"{shown(str(file))} holds no calls: it is no journal")
 
 
 def _touches(call: Call, pointer: str | None, run: str | None) -> bool:

@@ -98,6 +98,11 @@ def _tell(done: Migrated, to_store: str) -> None:
             note(f"{pointer}: {what}", "bold red")
         if len(pointers) > _MOST_NAMED:
             note(f"and {len(pointers) - _MOST_NAMED:,} more, which --json lists")
+    if done.limited:
+        note(
+            f"{done.limited:,} that stay in FROM go in TO after its own time to live, "
+            "which ?ttl_seconds=… in its address sets"
+        )
     if done.has_own_secret:
         note(
             f"{without_secrets(to_store)} has a secret of its own: what is banked there again "
@@ -111,6 +116,7 @@ def _wire(done: Migrated) -> dict[str, object]:
         "skipped": done.skipped,
         "expired": done.expired,
         "sizeBytes": done.size_bytes,
+        "limited": done.limited,
         "damaged": done.damaged,
         "kept": done.kept,
         "hasOwnSecret": done.has_own_secret,

@@ -63,8 +63,8 @@ def listing(artifacts: Sequence[Artifact], *, width: int) -> Table:
     return table
 
 
-def facts(artifact: Artifact) -> RenderableType:
-    """Return everything there is to know of an artifact."""
+def facts(artifact: Artifact, read_on: str) -> RenderableType:
+    """Return everything there is to know of an artifact, and the command that reads on."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -80,7 +80,7 @@ def facts(artifact: Artifact) -> RenderableType:
         "expires": None if artifact.expires_at is None else _when(artifact.expires_at),
         "tool": artifact.tool,
         "digest": artifact.digest,
-        "read on": f"coatcheck read {artifact.pointer}",
+        "read on": read_on,
         "a model": artifact.read_back,
     }
     for label, value in rows.items():
