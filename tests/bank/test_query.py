@@ -297,7 +297,7 @@ FRAME = {
     "price": [Decimal("12345678901234567.89"), None],
     "seen": [dt.datetime.fromisoformat("2026-11-30T08:15:00"), None],
 }
-FRAME_ROWS = [
+FRAME_ROWS: list[dict[str, object]] = [
     {"id": 2**62, "price": "12345678901234567.89", "seen": "2026-11-30T08:15:00"},
     {"id": 2, "price": None, "seen": None},
 ]
