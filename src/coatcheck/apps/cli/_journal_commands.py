@@ -39,12 +39,24 @@ JournalFile = Annotated[
     ),
 ]
 Run = Annotated[str | None, typer.Option("--run", metavar="NAME", help="Only calls of this run.")]
+OfScope = Annotated[
+    str | None, typer.Option("--scope", metavar="NAME", help="Only calls of this scope.")
+]
 
 
 @app.command(epilog="Example: coatcheck stats --journal calls.jsonl")
-def stats(*, journal: JournalFile = None, run: Run = None, as_json: Json = False) -> None:
-    """Show per tool and run what was kept out of the context, and what that cost."""
-    calls = [call for call in _calls(journal) if run is None or call.run == run]
+def stats(
+    *,
+    journal: JournalFile = None,
+    run: Run = None,
+    scope: OfScope = None,
+    as_json: Json = False,
+) -> None:
+    """Show per tool and run what was kept out of the context, and what that cost.
+
+    A journal is of a host, whatever stores it had: --scope takes what one session was shown.
+    """
+    calls = [call for call in read_journal(_file(journal)) if _is_of(call, run, scope)]
     each, whole = savings(calls), total(calls)
     if as_json:
         write_json({"tools": [_wire(one) for one in each], "total": _wire(whole)})
@@ -70,6 +82,7 @@ def log(
     *,
     journal: JournalFile = None,
     run: Run = None,
+    scope: OfScope = None,
     limit: Annotated[int, typer.Option(min=1, help="The most to show, of the newest.")] = 20,
     follow: Annotated[bool, typer.Option("--follow", help="Go on as calls come.")] = False,
     as_json: Json = False,
@@ -87,7 +100,11 @@ def log(
     with ExitStack() as opened:
         end = opened.enter_context(file.open("rb"))
         end.seek(0, SEEK_END)
-        chosen = [call for call in read_journal(file) if _touches(call, whole, run)]
+        chosen = [
+            call
+            for call in read_journal(file)
+            if _is_of(call, run, scope) and _touches(call, whole)
+        ]
         for call in chosen[-limit:]:
             _show(call, as_json=as_json)
         if whole is not None and not as_json:
@@ -95,7 +112,7 @@ def log(
             note(f"made of it: {', '.join(derived)}" if derived else "nothing was made of it")
         if follow:
             for call in _followed(file, end, opened):
-                if _touches(call, whole, run):
+                if _is_of(call, run, scope) and _touches(call, whole):
                     _show(call, as_json=as_json)
 
 
@@ -116,13 +133,11 @@ def _file(journal: Path | None) -> Path:
     return file
 
 
-def _calls(journal: Path | None) -> Iterator[Call]:
-    return read_journal(_file(journal))
+def _is_of(call: Call, run: str | None, scope: str | None) -> bool:
+    return run in {None, call.run} and scope in {None, call.scope}
 
 
-def _touches(call: Call, pointer: str | None, run: str | None) -> bool:
-    if run is not None and call.run != run:
-        return False
+def _touches(call: Call, pointer: str | None) -> bool:
     pointers = (*call.pointers_in, *call.pointers_out)
     return pointer is None or any(each.partition("#")[0] == pointer for each in pointers)
 
