@@ -187,7 +187,7 @@ async def test_c47_a_store_with_ranges_sends_windows_and_never_the_whole(store: 
     assert "".join(contents) == text
     assert (len(counting.ranges), counting.full_reads) == (6, 0)
     assert counting.ranges[0] == (0, 50_000)
-    # Its lines are counted back from the next border of a block, which is nearer than the one before.
+    # Its lines are counted back from the next border of a block, which is the nearer one.
     assert counting.ranges[5] == (250_000, 268_002)
 
     page = await bank.read(artifact.pointer, offset=250_000, limit=9)
