@@ -187,8 +187,8 @@ async def test_c47_a_store_with_ranges_sends_windows_and_never_the_whole(store: 
     assert "".join(contents) == text
     assert (len(counting.ranges), counting.full_reads) == (6, 0)
     assert counting.ranges[0] == (0, 50_000)
-    # A window starts with the block of 65,536 characters that holds its first one.
-    assert counting.ranges[5] == (196_608, 268_002)
+    # Its lines are counted back from the next border of a block, which is the nearer one.
+    assert counting.ranges[5] == (250_000, 268_002)
 
     page = await bank.read(artifact.pointer, offset=250_000, limit=9)
     assert page.content == text[250_000:250_009]

@@ -3,13 +3,11 @@
 import logging
 import os
 import socket
-import socketserver
 import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import anyio
@@ -20,6 +18,8 @@ from coatcheck import Bank, UnknownPointerError, is_pointer, mirror
 from coatcheck.errors import StoreUnavailableError
 from coatcheck.stores import ObjectStore
 from coatcheck.testing import S3Server, s3_server
+
+from .ways import slow_way
 
 MB = 1_000_000
 TOLD_SECONDS = 10
@@ -154,36 +154,6 @@ async def test_a_slow_way_to_the_service_is_no_outage(s3: S3Server) -> None:
         await store.close()
 
     assert await ObjectStore(s3.address("slow")).get("a/1") == bytes(2 * MB)
-
-
-@contextmanager
-def slow_way(to_port: int, *, bytes_per_second: int) -> Generator[int]:
-    """Forward connections, what is sent slowly and what is answered at once."""
-
-    class Way(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            with socket.create_connection(("127.0.0.1", to_port)) as inner:
-                back = threading.Thread(target=forward, args=(inner, self.request, 0), daemon=True)
-                back.start()
-                forward(self.request, inner, 1 / bytes_per_second)
-                inner.shutdown(socket.SHUT_RDWR)
-                back.join()
-
-    def forward(source: socket.socket, target: socket.socket, pause: float) -> None:
-        with suppress(OSError):
-            while piece := source.recv(16_384):
-                stand.wait(len(piece) * pause)
-                target.sendall(piece)
-
-    class Ways(socketserver.ThreadingTCPServer):
-        daemon_threads = True
-
-    stand = threading.Event()
-    with Ways(("127.0.0.1", 0), Way) as ways:
-        threading.Thread(target=ways.serve_forever, daemon=True).start()
-        yield ways.server_address[1]
-        stand.set()
-        ways.shutdown()
 
 
 async def test_credentials_that_do_not_come_are_told_in_time() -> None:

@@ -15,6 +15,8 @@ from coatcheck.errors import StoreUnavailableError
 from coatcheck.stores import RedisStore
 from coatcheck.testing import Server, redis_server
 
+from .ways import slow_way
+
 BARE: Any = redis.asyncio.Redis
 TOLD_SECONDS = 10
 
@@ -74,6 +76,37 @@ async def test_server_that_hangs_is_told_in_time_and_got_over_when_it_goes_on(
     assert await store.get("a/2") in {None, b"y" * 250_000}
     assert await store.put_many({"a/4": b"y"}, unless="a/4")
     assert await store.get("a/4") == b"y"
+
+
+async def test_server_that_hangs_in_the_middle_of_a_large_put_is_told_in_time(own: Server) -> None:
+    store = RedisStore(own.url)
+    async with BARE.from_url(own.url) as server, anyio.create_task_group() as group:
+        group.start_soon(
+            refusal, "does not answer", store.put_many({"a/1": bytes(50_000_000)}, unless="a/1")
+        )
+        while not await server.dbsize():  # the first parts
+            await anyio.lowlevel.checkpoint()
+        own.pause()
+    own.resume()
+
+    assert await store.get("a/1") is None
+    await store.put("a/1", b"x")
+    assert await listing(store) == ["a/1"]
+    await store.close()
+
+
+async def test_a_slow_line_is_no_outage(own: Server) -> None:
+    payload = bytes(range(250)) * 18_000  # 4.5 MB
+    near = RedisStore(own.url, part_bytes=len(payload))
+    await near.put("a/1", payload)
+    with slow_way(own.port, bytes_per_second=1_000_000) as port:
+        store = RedisStore(own.url.replace(str(own.port), str(port)), part_bytes=1_500_000)
+        await store.put("a/2", payload)  # three parts, which go together
+        assert await store.get("a/1") == payload  # one value
+        await store.close()
+
+    assert await near.get("a/2") == payload
+    await near.close()
 
 
 async def test_server_that_died_is_told_at_once_and_used_again_when_it_is_back(

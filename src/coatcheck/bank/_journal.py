@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -222,4 +221,5 @@ def parse_call(line: bytes) -> Call | None:
 
 
 def _line(call: Call) -> bytes:
-    return dumps(asdict(call)) + b"\n"
+    # Not by `asdict`, which copies what is in it, and took three quarters of the time of a line.
+    return dumps({name: getattr(call, name) for name in _FIELDS}) + b"\n"

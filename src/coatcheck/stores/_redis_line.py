@@ -17,8 +17,11 @@ from ..errors import StoreUnavailableError
 from ._redis_commands import WRONG_TYPE, Command
 
 _CONNECT_SECONDS = 1.0
-_SLOWEST_BYTES = 4 * 1024 * 1024
-"""What has to come through in a second, beyond the time for an answer."""
+_SLOWEST_BYTES = _MOST_UNSEEN_BYTES = 2 * 1024 * 1024
+"""What has to come through in a second beyond the time for an answer, while no progress is seen,
+and how much that may be: of what is sent the system takes some before any is on its way."""
+_LOOKS = 8
+"""How often it is looked for progress in the time for an answer."""
 _JOINED_BYTES = 64 * 1024
 """Up to so much is sent by one call of the system; to join more costs more than further calls."""
 
@@ -84,21 +87,23 @@ class Line:
     async def exchange(self, seconds: float, *commands: Command) -> list[Any]:
         """Send all commands at once, and return what each was answered.
 
+        A slow line is no silence: the time begins anew as often as bytes move, either way.
+
         Raises:
-            LostError: The connection broke, or the answers took longer than `seconds`.
+            LostError: The connection broke, or nothing moved for `seconds`.
             StoreUnavailableError: One is an error. Then no command of a transaction was done.
         """
         link = cast("_Link", self._link)
         packed = link.pack_commands(commands)
-        replies: list[Any] = []
+        seconds += min(max(map(len, packed)), _MOST_UNSEEN_BYTES) / _SLOWEST_BYTES
         try:
-            async with asyncio.timeout(seconds + sum(map(len, packed)) / _SLOWEST_BYTES):
-                await link.send(packed)
-                for _ in commands:
-                    try:
-                        replies.append(await link.read_response(disconnect_on_error=False))
-                    except exceptions.ResponseError as error:
-                        replies.append(error)
+            async with asyncio.timeout(None) as limit:
+                looks = _Looks(link, limit, seconds)
+                try:
+                    await link.send(packed)
+                    replies = [await _reply(link) for _ in commands]
+                finally:
+                    looks.end()
         except _LOST as error:
             lost = _lost(error)
             lost.is_sent = True
@@ -118,14 +123,46 @@ class Line:
             self._link.abort()
 
 
+async def _reply(link: "_Link") -> object:
+    try:
+        return await link.read_response(disconnect_on_error=False)
+    except exceptions.ResponseError as error:
+        return error
+
+
+class _Looks:
+    """Ends a time-out that has no time of its own once nothing has moved for so long."""
+
+    def __init__(self, link: "_Link", limit: asyncio.Timeout, seconds: float) -> None:
+        self._link = link
+        self._limit = limit
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._moved, self._moved_at = link.moved_bytes(), self._loop.time()
+        self._timer = self._loop.call_later(seconds / _LOOKS, self._look)
+
+    def _look(self) -> None:
+        moved, now = self._link.moved_bytes(), self._loop.time()
+        if moved != self._moved:
+            self._moved, self._moved_at = moved, now
+        if now - self._moved_at >= self._seconds:
+            self._limit.reschedule(now)
+        else:
+            self._timer = self._loop.call_later(self._seconds / _LOOKS, self._look)
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+
 class _Link(Protocol):
-    """What is used of a connection of redis-py."""
+    """What is used of a connection of redis-py, and of what is beside it."""
 
     async def connect(self) -> None: ...
     async def send(self, packed: list[bytes]) -> None: ...
     async def read_response(self, *, disconnect_on_error: bool) -> object: ...
     async def disconnect(self) -> None: ...
     def pack_commands(self, commands: Iterable[Command]) -> list[bytes]: ...
+    def moved_bytes(self) -> int: ...
     def abort(self) -> None: ...
 
 
@@ -138,12 +175,30 @@ class _Direct:
     _reader: asyncio.StreamReader | None
     _writer: asyncio.StreamWriter | None
     _transport: asyncio.WriteTransport | None
+    _received_bytes = 0
 
     async def _connect(self) -> None:
         self._transport = None
         await cast("Any", super())._connect()  # noqa: SLF001 - of the class beside
         if self._writer is not None:
             self._transport = self._writer.transport
+        if self._reader is not None:
+            self._count(self._reader)
+
+    def _count(self, reader: asyncio.StreamReader) -> None:
+        """Count what comes in: a reader tells only when all is there that was asked of it."""
+        take = reader.feed_data
+
+        def feed_data(piece: bytes) -> None:
+            self._received_bytes += len(piece)
+            take(piece)
+
+        cast("Any", reader).feed_data = feed_data
+
+    def moved_bytes(self) -> int:
+        """Return what changes whenever bytes come in or go out."""
+        waiting = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return self._received_bytes - waiting
 
     async def send(self, packed: list[bytes]) -> None:
         if self._writer is None:

@@ -4,16 +4,19 @@ import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+import redis
 
 from coatcheck.apps.cli._doctor import Finding, examine
 from coatcheck.errors import StoreUnavailableError
 from coatcheck.stores import MemoryStore, Store, Vitals
-from coatcheck.testing import S3Server
+from coatcheck.testing import S3Server, redis_server
 
 from .conftest import Run
 
+BARE: Any = redis.Redis
 GB = 1_000_000_000
 
 
@@ -71,6 +74,35 @@ def test_what_fails_is_told_with_its_remedy_and_without_secrets(
         assert told in last["told"]
         assert remedy in last["remedy"]
         assert "hush" not in done.text
+
+
+def test_what_a_redis_refuses_has_a_remedy_of_its_own(coatcheck: Run, tmp_path: Path) -> None:
+    allowed = ("~coatcheck:*", "+@all", "-@dangerous", "+info")  # as the remedy says
+    with redis_server(tmp_path, "--maxmemory", "100mb") as own:
+        as_user = own.url.replace("//", "//{}:hush@").format
+        with BARE.from_url(own.url) as server:
+            for name, rules in (("reader", ("~*", "+get")), ("writer", allowed)):
+                server.execute_command("ACL", "SETUSER", name, "on", ">hush", *rules)
+            for address, remedy in (
+                (as_user("nobody"), "USER:PASSWORD"),
+                (as_user("reader"), "ACL SETUSER"),
+            ):
+                assert remedy in failed_remedy(coatcheck, address)
+            assert coatcheck("doctor", "--store", as_user("writer")).code == 0
+            server.config_set("maxmemory", 1)
+            assert "maxmemory" in failed_remedy(coatcheck, own.url)
+            server.config_set("maxmemory", "100mb")
+            server.execute_command("REPLICAOF", "127.0.0.1", "1")
+            assert "replica" in failed_remedy(coatcheck, own.url)
+
+
+def failed_remedy(coatcheck: Run, address: str) -> str:
+    done = coatcheck("doctor", "--store", address, "--json")
+
+    assert (done.code, done.json["ok"]) == (3, False)
+    assert "hush" not in done.text
+    remedy: str = done.json["checks"][-1]["remedy"]
+    return remedy
 
 
 def test_a_missing_extra_is_told_with_its_name(

@@ -224,3 +224,21 @@ def test_log_tells_a_scope_that_is_not_the_default(coatcheck: Run, tmp_path: Pat
     first, second = done.text.splitlines()
     assert first.endswith(f"{A}\tscope local-1")
     assert "scope" not in second
+
+
+def test_stats_and_log_take_the_calls_of_one_scope(coatcheck: Run, tmp_path: Path) -> None:
+    file = tmp_path / "scoped.jsonl"
+    with Journal(file, clock=ManualClock(1_700_000_000)) as opened:
+        opened.note(verb="tool", tool="rows", scope="local-1", run="r1", tokens=9_000)
+        opened.note(verb="tool", tool="late", scope="local-1")
+        opened.note(verb="tool", tool="rows", run="r1", tokens=5)
+
+    stats = coatcheck("stats", "--journal", str(file), "--scope", "local-1", "--json")
+    of_a_run = coatcheck(
+        "stats", "--journal", str(file), "--scope", "local-1", "--run", "r1", "--json"
+    )
+    log = coatcheck("log", "--journal", str(file), "--scope", "local-1")
+
+    assert stats.json["total"]["resultTokens"] == 9_000
+    assert [one["calls"] for one in (stats.json["total"], of_a_run.json["total"])] == [2, 1]
+    assert [line.split("\t")[2] for line in log.text.splitlines()] == ["rows", "late"]

@@ -40,6 +40,14 @@ _REMEDIES = {
     "Read-only file system": "Name a store on another disk with --store.",
     "the service cannot create a key only where there is none": "Coatcheck rests on conditional "
     "puts (If-None-Match): use a service that has them.",
+    "the Redis server refuses the user name or password": "Put both into the address: "
+    "redis://USER:PASSWORD@HOST, or into REDIS_USERNAME and REDIS_PASSWORD.",
+    "the Redis server does not permit this user to do that": "Permit it, with the prefix of the "
+    "store: ACL SETUSER NAME ~coatcheck:* +@all -@dangerous +info",
+    "the Redis server can only be read": "It is a replica: name the server that it follows.",
+    "the Redis server has no memory left": "Remove what is not needed, or raise `maxmemory`.",
+    "the Redis server cannot write to its disk": "Look at its log and the room on its disk.",
+    "this Redis server is a cluster, which is not supported": "Name one that is no cluster.",
 }
 
 

@@ -39,13 +39,25 @@ JournalFile = Annotated[
     ),
 ]
 Run = Annotated[str | None, typer.Option("--run", metavar="NAME", help="Only calls of this run.")]
+OfScope = Annotated[
+    str | None, typer.Option("--scope", metavar="NAME", help="Only calls of this scope.")
+]
 
 
 @app.command(epilog="Example: coatcheck stats --journal calls.jsonl")
-def stats(*, journal: JournalFile = None, run: Run = None, as_json: Json = False) -> None:
-    """Show per tool and run what was kept out of the context, and what that cost."""
+def stats(
+    *,
+    journal: JournalFile = None,
+    run: Run = None,
+    scope: OfScope = None,
+    as_json: Json = False,
+) -> None:
+    """Show per tool and run what was kept out of the context, and what that cost.
+
+    A journal is of a host, whatever stores it had: --scope takes what one session was shown.
+    """
     file = _file(journal)
-    calls = [call for call in read_journal(file) if _touches(call, None, run)]
+    calls = [call for call in read_journal(file) if _is_of(call, run, scope)]
     if not calls:
         _tell_of_none(file)
     each, whole = savings(calls), total(calls)
@@ -73,6 +85,7 @@ def log(
     *,
     journal: JournalFile = None,
     run: Run = None,
+    scope: OfScope = None,
     limit: Annotated[int, typer.Option(min=1, help="The most to show, of the newest.")] = 20,
     follow: Annotated[bool, typer.Option("--follow", help="Go on as calls come.")] = False,
     as_json: Json = False,
@@ -90,7 +103,11 @@ def log(
     with ExitStack() as opened:
         end = opened.enter_context(file.open("rb"))
         end.seek(0, SEEK_END)
-        chosen = [call for call in read_journal(file) if _touches(call, whole, run)]
+        chosen = [
+            call
+            for call in read_journal(file)
+            if _is_of(call, run, scope) and _touches(call, whole)
+        ]
         if not chosen:
             _tell_of_none(file)
         for call in chosen[-limit:]:
@@ -100,7 +117,7 @@ def log(
             note(f"made of it: {', '.join(derived)}" if derived else "nothing was made of it")
         if follow:
             for call in _followed(file, end, opened):
-                if _touches(call, whole, run):
+                if _is_of(call, run, scope) and _touches(call, whole):
                     _show(call, as_json=as_json)
 
 
@@ -129,9 +146,11 @@ def _tell_of_none(file: Path) -> None:
         note(f"{shown(str(file))} holds no calls: it is no journal")
 
 
-def _touches(call: Call, pointer: str | None, run: str | None) -> bool:
-    if run is not None and call.run != run:
-        return False
+def _is_of(call: Call, run: str | None, scope: str | None) -> bool:
+    return run in {None, call.run} and scope in {None, call.scope}
+
+
+def _touches(call: Call, pointer: str | None) -> bool:
     pointers = (*call.pointers_in, *call.pointers_out)
     return pointer is None or any(each.partition("#")[0] == pointer for each in pointers)
 
