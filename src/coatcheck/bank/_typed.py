@@ -160,8 +160,9 @@ def parsed(value: object) -> object:
 def structured(value: object, content_type: str | None = None) -> object:
     """Return what `parsed` does, and of text that is NDJSON, CSV or TSV its rows."""
     found = parsed(value)
-    # One line of NDJSON is JSON too.
-    rows = None if isinstance(found, list) else _rows_of(value, content_type)
+    if isinstance(found, list):
+        return cast("object", found)
+    rows = _rows_of(value, content_type)  # also where it is JSON: one line of NDJSON is
     return found if rows is None else rows
 
 
