@@ -226,7 +226,11 @@ def test_a_record_is_an_object_by_column_whatever_its_length() -> None:
     assert as_object(["1", "2", "3"], ["a", "extra"]) == {"a": "1", "extra": "2", "extra_3": ["3"]}
 
 
-@given(st.lists(st.lists(st.text('a;,"\n é', max_size=5), min_size=2, max_size=2)), ENDS, PARTS)
+@given(
+    st.lists(st.lists(st.text('a;,"\n é', max_size=5), min_size=2, max_size=2)),
+    st.sampled_from(["\n", "\r\n"]),
+    PARTS,
+)
 @settings(max_examples=300)
 def test_semicolons_part_fields_where_the_first_two_records_say_so(
     rows: list[list[str]], end: str, part: int
@@ -235,10 +239,8 @@ def test_semicolons_part_fields_where_the_first_two_records_say_so(
     csv.writer(into, delimiter=";", lineterminator=end).writerows([["a", "b"], ["1", "x"], *rows])
     payload = into.getvalue().encode()
 
-    found = scan(payload, "csv", part, guess=False)
+    found = scan(payload, part=part)
 
-    if end == "\r" and b"," in payload:
-        return  # of lines that end so the first is as long as the text
     assert found is not None
     assert (found.format, found.columns, found.count) == ("csv;", ("a", "b"), 1 + len(rows))
     assert parse_csv(payload.decode(), found.format)[2:] == rows
