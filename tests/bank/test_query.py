@@ -257,6 +257,23 @@ async def test_csv_without_a_header_and_with_longer_records_is_read(quick: Bank)
     ]
 
 
+@pytest.mark.parametrize("mark", ["", '"'], ids=["plain", "quoted"])
+async def test_semicolons_part_the_fields_of_csv_with_decimal_commas(
+    quick: Bank, mark: str
+) -> None:
+    text = "id;price\n" + "".join(f"{at};{mark}{at},5{mark}\n" for at in range(3_000))
+    artifact = await quick.put(text, name="records")
+
+    assert "3,000 rows, 2 columns" in str(artifact.glimpse)
+    assert await rows_of(quick, "records", "SELECT price FROM data WHERE id = 2_999") == [
+        {"price": "2999,5"}
+    ]
+    page = await quick.read(artifact.pointer, 2_998, 2, unit="rows")
+    assert page.content == '[{"id":"2998","price":"2998,5"},{"id":"2999","price":"2999,5"}]'
+    assert await quick.get(f"{artifact.pointer}#$[1500].price") == "1500,5"
+    assert len(await quick.get(artifact.pointer, list[dict[str, str]])) == 3_000
+
+
 async def test_tabs_part_the_fields_of_tsv(quick: Bank) -> None:
     await quick.put("a\tb\n1\tx,y\n", content_type="text/tab-separated-values", name="records")
 

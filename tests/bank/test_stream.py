@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -375,6 +376,21 @@ async def test_a_cancelled_stream_is_closed_and_leaves_nothing(
         await asyncio.sleep(0)  # what takes the pieces ends when it finds that there are no more
     assert await payloads(bank, store) == []
     assert await bank.find("n") is None
+
+
+async def test_a_pipe_that_nobody_writes_to_does_not_hold_up_who_cancels(
+    bank: Bank, store: Store, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    # Opened at this end too, so that the thread that reads it ends with the test.
+    writer = os.open(tmp_path / "pipe", os.O_RDWR)
+    with anyio.move_on_after(0.1) as scope:
+        await bank.put(tmp_path / "pipe")
+    os.write(writer, b"too late")
+    os.close(writer)
+
+    assert scope.cancelled_caught
+    assert await payloads(bank, store) == []
 
 
 async def test_a_source_that_cancels_itself_is_an_error_and_not_a_cancellation(

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, computed_field
 from typing_extensions import TypeAliasType
 
-from coatcheck import Bank, mirror
+from coatcheck import Bank, Mirror, mirror
 from coatcheck.bank import StoredValidator
 from coatcheck.bank._typed import as_declared
 from coatcheck.errors import InvalidArgumentError
@@ -203,6 +203,46 @@ async def test_text_that_is_a_table_is_its_rows_where_only_a_list_may_stand(
     assert await bank.get(pointer, list[dict[str, str]]) == rows
     assert mirror(listed, bank)(pointer) == rows
     assert mirror(either, bank)(pointer) == text
+
+
+@pytest.mark.parametrize("put", [str, str.encode], ids=["text", "bytes"])
+@pytest.mark.parametrize(
+    ("text", "content_type", "rows"),
+    [
+        ("id,name\n1,x\n", "text/csv", NAMED[:1]),
+        ("id\tname\n1\tx\n2\ty\n", "text/tab-separated-values", NAMED[:2]),
+        ('{"id":"1","name":"x"}\n', "application/x-ndjson", NAMED[:1]),
+        ("note\nNone, of three\n", "text/csv", [{"note": "None", "extra": [" of three"]}]),
+        ("1,x\n", "text/csv; header=absent", [{"column_1": "1", "column_2": "x"}]),
+    ],
+    ids=["csv", "tsv", "ndjson", "ragged", "no header"],
+)
+async def test_a_table_as_short_as_can_be_is_its_rows_where_its_content_type_says_so(
+    put: Callable[[str], str | bytes], text: str, content_type: str, rows: list[Any]
+) -> None:
+    bank = Bank(MemoryStore())
+    pointer = (await bank.put(put(text), content_type=content_type)).pointer
+
+    def listed(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return given
+
+    def nested(given: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        return given["rows"]
+
+    assert await bank.get(pointer, list[dict[str, Any]]) == rows
+    assert mirror(listed, bank)(pointer) == rows
+    assert mirror(nested, bank)({"rows": pointer}) == rows
+    schema = {"properties": {"given": {"type": "array"}}}
+    assert await Mirror(bank).resolve({"given": pointer}, schema) == {"given": rows}
+
+
+async def test_text_that_is_said_to_be_no_table_is_none() -> None:
+    bank = Bank(MemoryStore())
+    pointer = (await bank.put("id,name\n1,x\n2,y\n3,z\n", content_type="text/markdown")).pointer
+
+    with pytest.raises(InvalidArgumentError, match="valid list"):
+        await bank.get(pointer, list[dict[str, str]])
+    assert await bank.get(f"{pointer}#line=0,4", list[dict[str, str]]) == NAMED
 
 
 async def test_prose_given_to_a_list_is_refused() -> None:

@@ -224,3 +224,58 @@ def test_a_record_is_an_object_by_column_whatever_its_length() -> None:
     assert as_object(["1", ""], ["a", "b"]) == {"a": "1", "b": ""}
     assert as_object(["1"], ["a", "b"]) == {"a": "1", "b": None}
     assert as_object(["1", "2", "3"], ["a", "extra"]) == {"a": "1", "extra": "2", "extra_3": ["3"]}
+
+
+@given(
+    st.lists(st.lists(st.text('a;,"\n é', max_size=5), min_size=2, max_size=2)),
+    st.sampled_from(["\n", "\r\n"]),
+    PARTS,
+)
+@settings(max_examples=300)
+def test_semicolons_part_fields_where_the_first_two_records_say_so(
+    rows: list[list[str]], end: str, part: int
+) -> None:
+    into = io.StringIO()
+    csv.writer(into, delimiter=";", lineterminator=end).writerows([["a", "b"], ["1", "x"], *rows])
+    payload = into.getvalue().encode()
+
+    found = scan(payload, part=part)
+
+    assert found is not None
+    assert (found.format, found.columns, found.count) == ("csv;", ("a", "b"), 1 + len(rows))
+    assert parse_csv(payload.decode(), found.format)[2:] == rows
+
+
+@pytest.mark.parametrize("part", [1, 7, 10**6])
+@pytest.mark.parametrize(
+    ("payload", "columns", "count"),
+    [
+        (b"a;b\r\n1;2", ("a", "b"), 1),
+        (b"\xef\xbb\xbf\n\na;b\n\n1,5;2\n", ("a", "b"), 1),
+        (b'a;"b\nc"\n1;2\n', ("a", "b\nc"), 1),
+        (b"a;b\r1;2\r3;4\r", ("a", "b"), 2),
+        (b"a;b\n", ("a;b",), 0),
+        (b"a;b\n1\n2;3\n", ("a;b",), 2),
+        (b"a;b,c\n1;2,3\n", ("a;b", "c"), 1),
+        (b"note\n1;2\n", ("note",), 1),
+        (b"a;b\n" + b"x" * 70_000 + b";2\n", ("a;b",), 1),
+        (b"a;b\n" + b"x" * 60_000 + b";2\n", ("a", "b"), 1),
+    ],
+)
+def test_semicolons_part_no_fields_of_other_tables(
+    payload: bytes, columns: tuple[str, ...], count: int, part: int
+) -> None:
+    found = scan(payload, "csv", part)
+
+    assert found is not None
+    assert (found.columns, found.count) == (columns, count)
+
+
+def test_without_a_header_the_first_records_tell_as_well() -> None:
+    semicolons = scan(b"1;2\n3;4,5\n", header=False)
+    commas = scan(b"1;2,5\n3;4,5\n", header=False)
+
+    assert semicolons is not None
+    assert (semicolons.format, semicolons.count) == ("csv;", 2)
+    assert commas is not None
+    assert (commas.format, commas.count) == ("csv", 2)

@@ -1,5 +1,6 @@
 """Glimpses of rows: exact numbers, the most telling first, within the budget."""
 
+import base64
 import csv
 import io
 import json
@@ -361,6 +362,33 @@ def test_base64_is_told_by_type_and_size_beside_short_values() -> None:
 
     assert text(reply) == "object {screenshot: image/png of 300,000 bytes, title: `Login`, n: 7}"
     assert "data:image" not in text(reply)
+
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4).decode()
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ([PNG] * 10, "image/png of 1,032 bytes 1 distinct"),
+        ([PNG] * 9 + [f"{PNG}{PNG}"], "image/png of up to 2,064 bytes 2 distinct"),
+        ([f"data:image/gif;base64,{PNG}"] * 10, "image/gif of 1,032 bytes 1 distinct"),
+        ([PNG] * 9 + ["none"], "str image/png of 1,032 bytes=9 (90%), none=1 (10%)"),
+        (["0123456789abcdef" * 20] * 10, "str always `0123456789abcdef01234567`…"),
+    ],
+)
+def test_base64_in_a_column_is_named_and_never_shown(cells: list[str], told: str) -> None:
+    rows = [{"n": 1, "scan": each} for each in cells]
+
+    assert text(rows) == f"10 rows, 2 columns; n int always 1; scan {told}"
+    assert PNG[:8] not in json.dumps(facts(rows))
+
+
+def test_base64_is_named_by_the_type_it_begins_as() -> None:
+    value = {"scan": PNG, "hex": "0123456789abcdef" * 20, "line": "-" * 500}
+
+    assert "scan: image/png of 1,032 bytes" in text(value)
+    assert "base64" not in text(value)
 
 
 def test_texts_in_base64_of_several_sizes_tell_the_longest() -> None:

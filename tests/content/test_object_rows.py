@@ -56,6 +56,19 @@ def test_a_sample_is_spread_over_all_and_follows_no_period() -> None:
         assert abs(each["share"] - 1 / 2) < 0.02
 
 
+@pytest.mark.parametrize("count", [100_001, 120_000, 150_001, 500_000])
+def test_what_repeats_has_its_own_share_in_a_sample_of_any_size(count: int) -> None:
+    periods = (8, 10, 16)
+
+    rows = [{str(each): f"v{at % each}" for each in periods} for at in range(count)]
+    found = facts(ObjectRows.of(cast("Sequence[Mapping[object, object]]", rows)))
+
+    for each, column in zip(periods, found, strict=True):
+        assert column["distinct"] == each
+        for top in cast("list[dict[str, float]]", column["top"]):
+            assert top["share"] == pytest.approx(1 / each, rel=0.08)
+
+
 @given(ROWS, st.sampled_from([1, 1_000, 65_536]))
 @settings(max_examples=15)
 def test_names_types_and_nulls_are_those_of_all_rows(

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coatcheck.content._csv import CsvRows
+from coatcheck.content._rows import LineRows
 from coatcheck.content._sample import BlockSample, Sample
 
 MIB = 1024 * 1024
@@ -48,7 +50,7 @@ def test_no_more_than_four_mebibytes_and_the_last_unit_are_kept(size: int, most:
 
 
 def test_of_a_block_of_long_rows_some_of_all_of_it_are_kept() -> None:
-    sample = BlockSample("ndjson")
+    sample = BlockSample(LineRows())
     rows = [b'{"n": %d, "x": "%s"}\n' % (number, b"x" * 4_000) for number in range(1_024)]
     sample.add(b"".join(rows), [0])
 
@@ -58,7 +60,7 @@ def test_of_a_block_of_long_rows_some_of_all_of_it_are_kept() -> None:
 
 
 def test_what_stands_before_the_first_block_is_no_row() -> None:
-    sample = BlockSample("csv")
+    sample = BlockSample(CsvRows("csv"))
     sample.add(b"a,b\n1,2\n", [4])
     sample.add(b"3,4\n", [])
 

@@ -1109,10 +1109,13 @@ def test_a_function_of_the_readers_name_is_what_envelopes_name_and_never_offload
     assert mirror(retrieve_context, bank)("x") == "x" * 60_000
 
 
-@pytest.mark.parametrize("text", ["id,v\n1,2\n3,\n", '{"a":1}\n{"a":2}\n'])
-async def test_of_text_that_is_no_list_the_hint_says_how_rows_are_had(
+@pytest.mark.parametrize("text", ["id,v\n1,2\n3,\n", '{"a":1}\n{"a":""}\n'])
+async def test_of_rows_that_do_not_fit_the_hint_says_how_they_are_had(
     bank: Bank, text: str
 ) -> None:
+    def total(rows: list[dict[str, int]]) -> int:
+        return len(rows)
+
     def count(rows: list[dict[str, Any]]) -> int:
         return len(rows)
 
@@ -1120,6 +1123,8 @@ async def test_of_text_that_is_no_list_the_hint_says_how_rows_are_had(
     pointer = (await bank.put(text, content_type=kind)).pointer
 
     with pytest.raises(InvalidArgumentError) as caught:
-        mirror(count, bank)(pointer)
+        mirror(total, bank)(pointer)
     assert "`#$` behind the pointer gives the rows" in caught.value.hint
-    assert mirror(count, bank)(f"{pointer}#$") == 2
+    with pytest.raises(InvalidArgumentError, match="valid integer"):
+        mirror(total, bank)(f"{pointer}#$")
+    assert mirror(count, bank)(pointer) == mirror(count, bank)(f"{pointer}#$") == 2

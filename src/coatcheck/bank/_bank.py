@@ -207,32 +207,41 @@ class Bank(Lifetimes):
             StoreError: The store failed, or the payload is damaged.
         """
         text = str(pointer_or_name)
-        value, size_bytes = await self._value(text, selector_of(text))
+        value, size_bytes, content_type = await self._value(text, selector_of(text))
         if as_type is None:
             return value
-        return await work_on(size_bytes, as_declared, value, as_type)
+        return await work_on(size_bytes, as_declared, value, as_type, content_type)
 
-    async def get_each(self, pointers: Sequence[str]) -> AsyncGenerator[object, None]:
+    async def get_each(
+        self, pointers: Sequence[str]
+    ) -> AsyncGenerator[tuple[object, str | None], None]:
         """Yield what stands behind each of several pointers, in their order. Raises as `get`.
+
+        With its content type, which is None of what a selector picks.
 
         As `get` of each, and every list and dict is the caller's own; but a payload that many
         selectors pick from is parsed once, and text that is asked for twice is fetched once.
         """
         selectors = [selector_of(pointer) for pointer in pointers]
         held = HeldTrees.of(pointers, selectors)
-        unchanging: dict[str, object] = {}
+        unchanging: dict[str, tuple[object, str | None]] = {}
         for pointer, selector in zip(pointers, selectors, strict=True):
-            value = unchanging.get(pointer)
-            if value is None:
-                value, _ = await self._value(pointer, selector, held)
-            if isinstance(value, str | bytes):
-                unchanging[pointer] = value
-            yield value
+            found = unchanging.get(pointer)
+            if found is None:
+                value, _, content_type = await self._value(pointer, selector, held)
+                found = value, content_type
+            if isinstance(found[0], str | bytes):
+                unchanging[pointer] = found
+            yield found
 
     async def _value(
         self, text: str, selector: Selector | None, held: HeldTrees | None = None
-    ) -> tuple[object, int]:
-        value = partial(self._desk.selections.value, selector=selector, held=held)
+    ) -> tuple[object, int, str | None]:
+        async def value(record: Record) -> tuple[object, int, str | None] | None:
+            found = await self._desk.selections.value(record, selector=selector, held=held)
+            content_type = record.artifact.content_type if selector is None else None
+            return None if found is None else (*found, content_type)
+
         return await self._desk.reader.found(text, value, recall=is_window(selector))
 
     async def payload(self, pointer_or_name: str | Pointer) -> bytes:

@@ -149,7 +149,7 @@ class Queries:
         async def run(record: Record) -> Result:
             value = await self._value(record, asked, language)
             rows = record.index.rows
-            is_text = rows is not None and rows.format in {"csv", "tsv"}
+            is_text = rows is not None and rows.format in {"csv", "csv;", "tsv"}
             hint = _TEXT_HINT if is_text and _AMONG_NUMBERS.search(expression) else None
             return await in_daemon_thread(lambda: _result_of(ask, names, value, language, hint))
 

@@ -27,7 +27,7 @@ class Pieces:
     Args:
         pieces: Yields the items, or the pieces of a file.
         items: Makes a payload of them.
-        path: Of the file that it is, where it is one that is not open yet.
+        path: Of the regular file that it is, where it is one that is not open yet.
         file: The file that it is, where it is an open one.
     """
 
@@ -76,7 +76,9 @@ def source_of(
             return None
         path = Path(fsdecode(cast("PathLike[str] | PathLike[bytes]", value)))
         guessed = content_type or type_of_name(path.name)
-        return Pieces(_of_path(path), Items(guessed, form="bytes"), path=path)
+        # A pipe may have nothing yet: who reads it must be one that can be left waiting.
+        whole = path if path.is_file() else None
+        return Pieces(_of_path(path), Items(guessed, form="bytes"), path=whole)
     if _is_file(value):
         return _of_file(cast("ReadableFile", value), content_type)
     if hasattr(kind, "__aiter__"):

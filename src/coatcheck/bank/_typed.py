@@ -29,8 +29,13 @@ _QUOTING = frozenset(
 )
 
 
-def as_declared(value: object, declared: object) -> object:
+def as_declared(value: object, declared: object, content_type: str | None = None) -> object:
     """Return a stored value as a declared type.
+
+    Args:
+        value: As `get` returns it without a type.
+        declared: The type.
+        content_type: Of the artifact, where the value is all of it: tells which text is a table.
 
     Raises:
         InvalidArgumentError: It does not fit.
@@ -40,13 +45,20 @@ def as_declared(value: object, declared: object) -> object:
     if _is_already(value, declared):
         return value
     if live_class(declared) is not None:
-        return as_found(value, declared, "the value")
+        return as_found(value, declared, "the value", content_type)
     adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", declared))
-    return fit_stored(adapter, StoredValidator(adapter), value, declared, "the value")
+    stored = StoredValidator(adapter)
+    return fit_stored(adapter, stored, value, declared, "the value", content_type=content_type)
 
 
 def fit_stored(
-    adapter: "TypeAdapter[Any]", stored: StoredValidator, value: object, declared: object, what: str
+    adapter: "TypeAdapter[Any]",
+    stored: StoredValidator,
+    value: object,
+    declared: object,
+    what: str,
+    *,
+    content_type: str | None = None,
 ) -> object:
     """Return a stored value as a declared type.
 
@@ -56,13 +68,14 @@ def fit_stored(
         value: As `get` returns it without a type.
         declared: The type.
         what: What a message calls it.
+        content_type: As of `as_declared`.
 
     Raises:
         InvalidArgumentError: It does not fit.
     """
     is_text = isinstance(value, str | bytes)
     try:
-        return fit(adapter if is_text else stored, readings(value, declared), what)
+        return fit(adapter if is_text else stored, readings(value, declared, content_type), what)
     except InvalidArgumentError as error:
         # Text may be what a single value was encoded as. And a strict model takes a time from
         # JSON, but not from a str.
@@ -77,7 +90,7 @@ def fit_stored(
         raise
 
 
-def readings(value: object, declared: object) -> Iterator[object]:
+def readings(value: object, declared: object, content_type: str | None = None) -> Iterator[object]:
     """Yield what a stored value may mean for a declared type, best first.
 
     `str` takes the payload's text unparsed, `bytes` the payload. `Any` takes what was put. A
@@ -99,7 +112,7 @@ def readings(value: object, declared: object) -> Iterator[object]:
         yield parsed(value)
         yield value
         yield as_text(value)
-        rows = _rows_of(value)
+        rows = _rows_of(value, content_type)
         if rows is not None:
             yield rows
 
@@ -111,7 +124,7 @@ def live_class(declared: object) -> type | None:
     return bare if isinstance(bare, type) and is_live_class(bare) else None
 
 
-def as_found(value: object, declared: object, what: str) -> object:
+def as_found(value: object, declared: object, what: str, content_type: str | None = None) -> object:
     """Return a value for a type that pydantic does not know.
 
     A frame becomes that of the library whose class is declared, a list an array, a list of
@@ -125,7 +138,7 @@ def as_found(value: object, declared: object, what: str) -> object:
         return value
     found = as_live(value, live)
     if not isinstance(found, live):
-        found = as_live(structured(value), live)
+        found = as_live(structured(value, content_type), live)
     if isinstance(found, live):
         return found
     raise InvalidArgumentError(
@@ -144,15 +157,17 @@ def parsed(value: object) -> object:
         return value
 
 
-def structured(value: object) -> object:
+def structured(value: object, content_type: str | None = None) -> object:
     """Return what `parsed` does, and of text that is NDJSON, CSV or TSV its rows."""
     found = parsed(value)
-    rows = _rows_of(found)
+    if isinstance(found, list):
+        return cast("object", found)
+    rows = _rows_of(value, content_type)  # also where it is JSON: one line of NDJSON is
     return found if rows is None else rows
 
 
-def _rows_of(value: object) -> list[object] | None:
-    return rows_of_text(value) if isinstance(value, str) else None
+def _rows_of(value: object, content_type: str | None) -> list[object] | None:
+    return rows_of_text(value, content_type) if isinstance(value, str | bytes) else None
 
 
 def fit(

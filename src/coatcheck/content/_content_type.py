@@ -150,6 +150,12 @@ def type_of_name(name: str) -> str | None:
     return _types().get(extension.lower()) if stem and dot else None
 
 
+def type_of_head(head: bytes) -> str | None:
+    """Return the content type of bytes that begin as an image, archive or table does."""
+    kinds = (kind for kind, each in _BEGINNINGS.items() if re.match(each, head, re.DOTALL))
+    return next(kinds, None)
+
+
 def check_content_type(content_type: str, head: bytes, *, is_text: bool, is_whole: bool) -> None:
     """Pass where a payload may be what its caller says it is.
 

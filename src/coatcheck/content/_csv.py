@@ -17,7 +17,9 @@ from ._rows import RowPattern, RowScanner
 
 T = TypeVar("T")
 
-DELIMITERS = {"csv": ",", "tsv": "\t"}
+_SEMICOLONS = "csv;"
+DELIMITERS = {"csv": ",", "tsv": "\t", _SEMICOLONS: ";"}
+"""By format. With semicolons CSV is written where numbers have a decimal comma."""
 _EXTRA = "extra"
 _LONGEST_HEADER_BYTES = 65_536
 _BLANK = re.compile(rb"\n\r?\n")
@@ -28,7 +30,7 @@ class CsvRows(RowScanner):
     """Finds the records of CSV or TSV.
 
     Args:
-        form: ``csv`` or ``tsv``.
+        form: ``csv`` or ``tsv``. Of CSV the first two records tell whether it has semicolons.
         header: Whether the first record names the columns. If not, they are named by number.
         is_guess: Nobody said that it is a table: then it is none once the delimiters of a
             piece are not as many as its records and columns ask for.
@@ -42,9 +44,12 @@ class CsvRows(RowScanner):
         self._delimiter = DELIMITERS[form].encode()
         self._pattern = csv_pattern(form)
         self._is_named = False
+        self._is_settled = form != "csv"
 
     def _scan(self, text: bytes, *, final: bool) -> int:
         start = 0
+        if not self._is_settled and not self._settle(text, final=final):
+            return 0
         if not self._is_named:
             header_stop = self._pattern.skip(text, 1, 0)[1] or (len(text) if final else 0)
             if max(header_stop, 0 if header_stop else len(text)) > _LONGEST_HEADER_BYTES:
@@ -60,6 +65,27 @@ class CsvRows(RowScanner):
                 self._check(text[stop:], 1)
             stop = len(text)
         return stop
+
+    def _settle(self, text: bytes, *, final: bool) -> bool:
+        """Find the delimiter; return whether the first records are there to tell."""
+        head = text[:_LONGEST_HEADER_BYTES]
+        is_whole = final and head == text
+        waits = not final and head == text
+        line, newline, _ = head.lstrip(_ENDS).partition(b"\n")
+        if not newline and waits:
+            return False
+        if b";" in line and b"," not in line:
+            passed, stop = csv_pattern(_SEMICOLONS).skip(head, 2, 0)
+            if passed < 2 and waits:
+                return False
+            head = head if is_whole else head[:stop]
+            records = parse_csv(_decode(head), _SEMICOLONS)[:2]
+            if len(records) == 2 and len(records[0]) == len(records[1]):
+                self.format = _SEMICOLONS
+                self._delimiter = DELIMITERS[_SEMICOLONS].encode()
+                self._pattern = csv_pattern(_SEMICOLONS)
+        self._is_settled = True
+        return True
 
     def _name(self, record: bytes) -> int:
         """Name the columns after the first record, and return how many bytes are no row."""

@@ -12,6 +12,7 @@ from itertools import islice
 from ..records import dataclass
 from ._object_rows import EXACT_ROWS, MOST_COLUMNS, SAMPLED_ROWS, ObjectRows
 from ._preview import quoted
+from ._shape import data_kind, sized
 from ._statistics import STANDS_OUT, Column, describe, share, spread, written
 from ._tokens import estimate_tokens, weigh_text
 
@@ -271,6 +272,9 @@ def _often(count: int, column: Column, *, sampled: bool) -> str:
 
 
 def _value(value: object) -> str:
+    data = data_kind(value) if isinstance(value, str) else None
+    if data is not None:
+        return sized(*data)
     text = written(value)
     # A number, or a word that can be told from what stands around it.
     return (

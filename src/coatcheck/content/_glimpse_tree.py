@@ -8,7 +8,7 @@ from typing import cast
 
 from ..records import dataclass
 from ._preview import quoted
-from ._shape import DEEPEST, SAMPLED_KEYS, Shape, merged, shape_of
+from ._shape import DEEPEST, SAMPLED_KEYS, Shape, merged, shape_of, sized
 from ._statistics import written
 from ._tokens import estimate_tokens, weigh_text
 
@@ -195,9 +195,7 @@ def _outline(node: _Node) -> str:
     most = "" if shape.alike else "up to "
     kinds = shape.kinds.items()
     parts = [
-        f"{kind} of {most}{length:,} {'characters' if kind.endswith(' URI') else 'bytes'}"
-        if length
-        else kind
+        sized(kind, length, most) if length else kind
         for kind, length in kinds
         if not (kind == "int" and "float" in shape.kinds)
     ]

@@ -22,7 +22,7 @@ BLOCK_ROWS = 1_024
 BOM = b"\xef\xbb\xbf"
 """The byte order mark that may stand before text; it belongs to no row."""
 
-_SEARCHED = frozenset({"json", "ndjson", "csv", "tsv"})
+_SEARCHED = frozenset({"json", "ndjson", "csv", "csv;", "tsv"})
 """Formats whose rows differ in length, so that `Rows.starts` is needed to find one."""
 
 _U64_BYTES = 8

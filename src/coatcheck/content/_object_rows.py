@@ -10,7 +10,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import cast
 
-from ._statistics import Column, describe, spread
+from ._statistics import Column, describe
 
 EXACT_ROWS = 100_000
 """Rows up to which all statistics are exact."""
@@ -24,6 +24,8 @@ _LEAST_FILLED = 0.2
 _FIRST_ROWS = 100
 _PLACES = 1_000
 _GOLDEN = 2_654_435_769
+"""The golden ratio's fractional part, of 2 to the power of 32."""
+_WORD = (1 << 32) - 1
 
 Rows = Sequence[Mapping[object, object]]
 _KEYS = cast("Callable[[Mapping[object, object]], Iterable[object]]", dict.keys)
@@ -187,16 +189,25 @@ class _Sample:
 
     def rows(self) -> Rows:
         """Return 20,000 of the rows that passed, in order."""
-        return [self._kept[at] for at in spread(len(self._kept), SAMPLED_ROWS)]
+        # Each as likely as any other: of what repeats, one of every so many would favour some.
+        drawn = sorted(range(len(self._kept)), key=_lot)[:SAMPLED_ROWS]
+        return [self._kept[at] for at in sorted(drawn)]
 
 
 def _places(groups: Iterable[int], level: int) -> Sequence[int]:
-    """Return one place in each group of two to the power of `level`, as if by chance."""
+    """Return one place in each group of two to the power of `level`.
+
+    Source: Knuth, The Art of Computer Programming 3, section 6.4, on Fibonacci hashing: the upper
+    bits of multiples of the golden ratio are spread evenly, and in step with nothing that repeats.
+    """
     if not level:
         return list(groups)
-    # Bits of the square of a multiple of the golden ratio: a mere multiple would have a period.
-    within = (1 << level) - 1
-    return [(each << level) + ((each * _GOLDEN) ** 2 >> 32 & within) for each in groups]
+    return [(each << level) + ((each * _GOLDEN & _WORD) >> (32 - level)) for each in groups]
+
+
+def _lot(number: int) -> int:
+    """Return a number that only looks random, and owes nothing to `_places`: bits of a square."""
+    return (number * _GOLDEN) ** 2 >> 24 & _WORD
 
 
 def _blocks(rows: Rows) -> Iterator[Rows]:

@@ -4,14 +4,14 @@ from typing import TypeVar, cast
 
 from ._arrays import ARRAY_ROWS, load_array, plain_array
 from ._binary_rows import take_rows
-from ._content_type import names_json
+from ._content_type import names_json, names_text
 from ._csv import DELIMITERS, parse_csv_column, parse_csv_objects
 from ._encoding import encode
 from ._index import BLOCK_ROWS, BOM, Index, Rows
 from ._json import loads
 from ._partial import PartialPayload
 from ._row_start import row_pattern, row_start
-from ._table import sniffed_type
+from ._table import format_of, sniffed_type
 from ._tabular import is_tabular_form
 
 _SPACE = " \t\r\n"
@@ -78,16 +78,24 @@ def parse_payload(payload: bytes, parsed_as: str, rows: Rows | None) -> object:
     return _parse(payload[rows.starts[0] :], rows) if rows.count else []
 
 
-def rows_of_text(text: str) -> list[object] | None:
-    r"""Return the rows of text that looks like NDJSON, CSV or TSV; None of all else.
+def rows_of_text(text: str | bytes, content_type: str | None = None) -> list[object] | None:
+    r"""Return the rows of NDJSON, CSV or TSV; None of all else.
+
+    Args:
+        text: A whole payload, or text.
+        content_type: As it was stored, which decides. Where None, what text looks like does.
 
     >>> rows_of_text("id,name\n1,x\n2,y\n3,z\n")
     [{'id': '1', 'name': 'x'}, {'id': '2', 'name': 'y'}, {'id': '3', 'name': 'z'}]
     >>> rows_of_text("Dear all, there is no table here.")
     """
-    if sniffed_type(text) is None:
+    if content_type is None:
+        is_table = isinstance(text, str) and sniffed_type(text) is not None
+    else:
+        is_table = names_text(content_type) and format_of(content_type) in {"ndjson", *DELIMITERS}
+    if not is_table:
         return None
-    encoding = encode(text)
+    encoding = encode(text, content_type)
     payload = encoding.whole()
     rows = encoding.index.rows
     if rows is None:

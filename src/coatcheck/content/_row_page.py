@@ -222,6 +222,7 @@ _RENDERERS: dict[str, Callable[[list[str], Rows], list[str]]] = {
     "json": _json_rows,
     "ndjson": _line_rows,
     "csv": _csv_rows,
+    "csv;": _csv_rows,
     "tsv": _csv_rows,
 }
 """How rows of each format are made JSON. Arrays and frames have their own."""

@@ -39,6 +39,7 @@ _PATTERNS: dict[str, Callable[[bytes], RowPattern]] = {
     "json": json_pattern,
     "ndjson": lambda _: line_pattern(),
     "csv": lambda _: csv_pattern("csv"),
+    "csv;": lambda _: csv_pattern("csv;"),
     "tsv": lambda _: csv_pattern("tsv"),
 }
 

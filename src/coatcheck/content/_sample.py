@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ._index import BLOCK_ROWS
 from ._row_start import row_pattern
+from ._rows import RowScanner
 
 _MOST_UNITS = 20_000
 _MOST_BLOCKS = 20
@@ -76,12 +77,12 @@ class BlockSample:
     """Some of the blocks of 1,024 rows that pass, and what stands before the first.
 
     Args:
-        form: Format of the rows.
+        scanner: Finds the rows, and knows their format once it has seen the first.
     """
 
-    def __init__(self, form: str) -> None:
+    def __init__(self, scanner: RowScanner) -> None:
         self.before = b""
-        self._form = form
+        self._scanner = scanner
         self._sample = Sample(_MOST_BLOCKS)
         self._block = bytearray()
         self._is_begun = False
@@ -117,5 +118,5 @@ class BlockSample:
         """Return the block, of a large one rows that are spread over it."""
         if len(block) <= _BLOCK_BYTES:
             return block
-        rows, _ = row_pattern(self._form, block).split(block, BLOCK_ROWS, 0)
+        rows, _ = row_pattern(self._scanner.format, block).split(block, BLOCK_ROWS, 0)
         return b"".join(rows[:: -(-len(block) // _BLOCK_BYTES)])

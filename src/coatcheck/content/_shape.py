@@ -1,6 +1,7 @@
 """What JSON values at one place have in common: kinds, keys and lengths, from a bounded sample."""
 
 import re
+from base64 import urlsafe_b64decode
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
@@ -8,6 +9,7 @@ from itertools import islice
 from typing import cast
 
 from ..records import dataclass
+from ._content_type import type_of_head
 
 SAMPLED_KEYS = 40
 """Keys of an object that are looked at."""
@@ -25,6 +27,10 @@ _DATA_URI = re.compile(
     r"data:([\w.+-]{1,40}/[\w.+-]{1,60})?(?:;[\w-]{1,20}=[\w.-]{1,40})*(;base64)?,", re.ASCII
 )
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}", re.ASCII)
+_MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[^0-9]*[0-9]", re.ASCII)
+"""Letters of both kinds and digits, as neither words nor hex have all along."""
+_HEAD_CHARS = 64
+"""What tells the type of bytes in base64: whole groups of four characters."""
 
 
 @dataclass(slots=True)
@@ -148,16 +154,34 @@ def _kind(value: object) -> tuple[str, int]:
     """Return what `value` is called, and of a long one in base64 how many bytes it is."""
     if value is None:
         return "null", 0
-    if not isinstance(value, str) or len(value) <= _LONG_TEXT_CHARS:
+    if not isinstance(value, str):
         return type(value).__name__, 0
-    data = _DATA_URI.match(value)
+    return data_kind(value) or ("str", 0)
+
+
+def data_kind(text: str) -> tuple[str, int] | None:
+    """Return the type of a long text in base64 and how many bytes it is; None of other text.
+
+    Of a data URI that is not in base64 it is the characters.
+    """
+    if len(text) <= _LONG_TEXT_CHARS:
+        return None
+    data = _DATA_URI.match(text)
     if data and data[2]:
-        return data[1] or "data", _decoded_bytes(value, data.end())
+        return data[1] or "data", _decoded_bytes(text, data.end())
     if data:
-        return f"{data[1] or 'data'} URI", len(value)
-    if _BASE64.fullmatch(value, 0, 2 * _LONG_TEXT_CHARS):
-        return "base64", _decoded_bytes(value, 0)
-    return "str", 0
+        return f"{data[1] or 'data'} URI", len(text)
+    if not _BASE64.fullmatch(text, 0, 2 * _LONG_TEXT_CHARS):
+        return None
+    if not (text.endswith("=") or _MIXED.match(text, 0, 2 * _LONG_TEXT_CHARS)):
+        return None
+    head = urlsafe_b64decode(text[:_HEAD_CHARS].replace("+", "-").replace("/", "_"))
+    return type_of_head(head) or "base64", _decoded_bytes(text, 0)
+
+
+def sized(kind: str, length: int, most: str = "") -> str:
+    """Return what `data_kind` found as words."""
+    return f"{kind} of {most}{length:,} {'characters' if kind.endswith(' URI') else 'bytes'}"
 
 
 def _decoded_bytes(text: str, start: int) -> int:

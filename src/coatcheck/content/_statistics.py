@@ -17,6 +17,7 @@ from typing import cast
 
 from ..records import dataclass
 from ._preview import plain
+from ._shape import data_kind, sized
 
 _TOP = 12
 """Most values that are told with how often they come, of a choice among few."""
@@ -25,6 +26,7 @@ _FEW = 20
 """Distinct values up to which a column is a choice among some, and its top is worth telling."""
 _FEW_NUMBERS = 8
 _FIRST = 1_000
+_FIRST_TEXTS = 100
 STANDS_OUT = 20
 """A value is worth telling where one in this many is it."""
 _FACT_CHARS = 60
@@ -66,7 +68,8 @@ class Column:
 
     name: str
     type: str
-    """``int``, ``float``, ``str``, ``date``, ``object``, …; of several ``int|str``."""
+    """``int``, ``float``, ``str``, ``date``, ``object``, …; of several ``int|str``. Of long texts
+    in base64 what they are, and how large."""
     nulls: int
     non_finite: int
     """How many are NaN or infinite: they are in no other number here but `values`."""
@@ -160,6 +163,9 @@ def describe(
     if names.keys() == {"str"} and minimum is not None:
         names = {"date": None}
     distinct, top = _frequencies(values, own)
+    data = _data_type(cast("Sequence[str]", values)) if names.keys() == {"str"} else None
+    if data is not None:
+        names, top = {data: None}, ()
     return Column(
         name=name,
         type="|".join(names) or "null",
@@ -276,6 +282,17 @@ def _mean(numbers: Sequence[float] | Sequence[Decimal], types: AbstractSet[type]
             return None
 
 
+def _data_type(texts: Sequence[str]) -> str | None:
+    """Return what texts are that all are long and in base64, and their size; None of others."""
+    if not texts or data_kind(texts[0]) is None:
+        return None
+    longest, shortest = max(texts, key=len), min(texts, key=len)
+    found = [data_kind(each) for each in (longest, shortest, *texts[:_FIRST_TEXTS])]
+    if found[0] is None or {each and each[0] for each in found} != {found[0][0]}:
+        return None
+    return sized(*found[0], "" if found[0] == found[1] else "up to ")
+
+
 def _frequencies(
     values: Sequence[object], types: AbstractSet[type]
 ) -> tuple[int | None, tuple[tuple[object, int], ...]]:
@@ -306,7 +323,8 @@ def _plain(value: object) -> object:
         return value
     if isinstance(value, int):
         return value if value.bit_length() < _LONG_INT_BITS else written(value)
-    return plain(written(value), _FACT_CHARS)
+    data = data_kind(value) if isinstance(value, str) else None
+    return plain(written(value) if data is None else sized(*data), _FACT_CHARS)
 
 
 def share(count: int, total: int) -> str:

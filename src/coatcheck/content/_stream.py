@@ -153,7 +153,7 @@ class StreamEncoding:
         self._scanner = row_scanner(content_type) if is_text and self._items is None else None
         self._rows_seen: BlockSample | None = None
         if self._scanner is not None:
-            self._rows_seen = BlockSample(self._scanner.format)
+            self._rows_seen = BlockSample(self._scanner)
             self._scanner.watch = self._rows_seen.add
         self._index: Index | None = None
 

@@ -29,7 +29,12 @@ _FORMATS = {
     "text/tab-separated-values": "tsv",
     "text/tsv": "tsv",
 }
-_TYPES = {"csv": "text/csv", "tsv": "text/tab-separated-values", "ndjson": "application/x-ndjson"}
+_TYPES = {
+    "csv": "text/csv",
+    "csv;": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "ndjson": "application/x-ndjson",
+}
 _NO_HEADER = re.compile(r";\s*header\s*=\s*\"?absent", re.IGNORECASE)
 
 _PIECE_BYTES = 262_144

@@ -35,12 +35,18 @@ def leave_verbatim(argument: Argument, root: Mapping[str, Any]) -> None:
 
 
 def as_schema(
-    found: object, node: object, root: Mapping[str, Any], *, prefers_structure: bool = False
+    found: object,
+    node: object,
+    root: Mapping[str, Any],
+    *,
+    content_type: str | None = None,
+    prefers_structure: bool = False,
 ) -> object:
     """Return a value that was banked as its text where only text may stand, else parsed.
 
     Where both may stand it is what was put; with `prefers_structure` the list or object that a
-    text holds, if the schema names that type.
+    text holds, if the schema names that type. Of a table its rows are the list, where its content
+    type, or how it looks if that is None, tells that it is one.
 
     Raises:
         InvalidArgumentError: It is binary, and text is asked for.
@@ -49,7 +55,7 @@ def as_schema(
     if types == {"string"}:
         return as_text(found)
     if types and "string" not in types:
-        return structured(found) if "array" in types else parsed(found)
+        return structured(found, content_type) if "array" in types else parsed(found)
     if prefers_structure:
         structure = parsed(found)
         if _STRUCTURES.get(type(structure)) in types:

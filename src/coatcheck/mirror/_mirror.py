@@ -97,7 +97,13 @@ class Mirror:
         def reading(slot: Slot, *, prefers_structure: bool = False) -> object:
             node = schema_at(root, slot.path, root)
             found = slot.found if fits is None else as_json(slot.found, node, root)
-            return as_schema(found, node, root, prefers_structure=prefers_structure)
+            return as_schema(
+                found,
+                node,
+                root,
+                content_type=slot.content_type,
+                prefers_structure=prefers_structure,
+            )
 
         preferring = partial(reading, prefers_structure=True)
         if fits is None or not fits(cast("dict[str, object]", argument.fill(preferring))):

@@ -16,11 +16,11 @@ from typing import (
     get_type_hints,
 )
 
-from ..bank import Bank, StoredValidator, as_found, as_text, fit, fit_stored, parsed
+from ..bank import Bank, StoredValidator, as_found, as_text, fit, fit_stored, parsed, structured
 from ..errors import shown
 from ..records import dataclass, names_pointer
 from ._schema import POINTER_PATTERN, POINTER_SCHEMA, is_verbatim, marked_node, takes_structure
-from ._slots import Argument, fetch_all
+from ._slots import Argument, Slot, fetch_all
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler, TypeAdapter
@@ -70,15 +70,26 @@ class Parameter:
             InvalidArgumentError: It does not fit.
         """
         if argument.is_whole:
-            found = argument.slots[0].found
+            found, content_type = argument.slots[0].found, argument.slots[0].content_type
             if self.adapter is None or self.stored is None:
-                return as_found(found, self.declared, what)
-            return fit_stored(self.adapter, self.stored, found, self.declared, what)
+                return as_found(found, self.declared, what, content_type)
+            return fit_stored(
+                self.adapter, self.stored, found, self.declared, what, content_type=content_type
+            )
         if self.adapter is None:
             return as_found(argument.value, self.declared, what)
         if not argument.slots:
             return fit(self.adapter, (argument.value,), what)
-        return fit(self.adapter, argument.fillings(lambda found: found, parsed, as_text), what)
+        return fit(self.adapter, argument.fillings(*_READINGS), what)
+
+
+_READINGS: tuple[Callable[[Slot], object], ...] = (
+    lambda slot: slot.found,
+    lambda slot: parsed(slot.found),
+    lambda slot: as_text(slot.found),
+    lambda slot: structured(slot.found, slot.content_type),
+)
+"""What pointers within an argument may mean, best first; the same of all of them."""
 
 
 def with_verbatim_marks(

@@ -26,6 +26,8 @@ class Slot:
     pointer: str
     found: object = None
     """What stands behind the pointer, or what its selector picks of that, once fetched."""
+    content_type: str | None = None
+    """Of the artifact; None of what a selector picks."""
 
     @property
     def path(self) -> tuple[object, ...]:
@@ -100,12 +102,9 @@ class Argument:
             slot.container[slot.key] = reading(slot)
         return self.value
 
-    def fillings(self, *readings: Callable[[object], object]) -> Iterator[object]:
+    def fillings(self, *readings: Callable[[Slot], object]) -> Iterator[object]:
         """Yield the argument once for each way to read what was found."""
-        for reading in readings:
-            for slot in self.slots:
-                slot.container[slot.key] = reading(slot.found)
-            yield self.value
+        return map(self.fill, readings)
 
 
 async def fetch_all(bank: Bank, arguments: Sequence[Argument]) -> None:
@@ -128,7 +127,7 @@ async def fetch_all(bank: Bank, arguments: Sequence[Argument]) -> None:
     repeats = await _Repeats.of(bank, slots)
     async with aclosing(bank.get_each([slot.pointer for slot in slots])) as each:
         for slot in slots:
-            slot.found = await anext(each)
+            slot.found, slot.content_type = await anext(each)
             repeats.add(slot)
     for argument in arguments:
         argument.fill(lambda slot: slot.found)
