@@ -82,7 +82,7 @@ def command_line(*words: str, store: str | None, scope: str) -> str:
     >>> command_line("read", "art:1#$[0]", store=None, scope="local-7")
     "coatcheck read 'art:1#$[0]' --scope local-7"
     """
-    where = [] if store is None else ["--store", store]
+    where: list[str] = [] if store is None else ["--store", store]
     where += [] if scope == "default" else ["--scope", scope]
     return shlex.join(["coatcheck", *words, *where])
 
