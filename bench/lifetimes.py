@@ -81,9 +81,9 @@ async def collected(address: str, kind: str, count: int) -> Row:
 async def under_quota(
     store: Store, where: str, puts: int, size_on_disk: Callable[[], int] | None = None
 ) -> Row:
-    """Put far more than a quota, and look what is left in memory and on the disk.
+    """Put far more than a quota, and look what is left in memory and in the store.
 
-    Where no disk can be looked at, the payloads are counted that the store has.
+    Where no disk can be looked at, the payloads in the store are counted.
     """
     process, payload = psutil.Process(), os.urandom(PUT_BYTES)
     bank = Bank(store, limits=Limits(scope_bytes=QUOTA_BYTES, cache_bytes=1_000_000))
@@ -108,22 +108,22 @@ async def under_quota(
                 told += expired.size_bytes == PUT_BYTES
     if size_on_disk is None:
         payloads = [key async for key in store.keys(_KEYS.payload(""))]
-        disk = len(payloads) * PUT_BYTES
+        stored_bytes = len(payloads) * PUT_BYTES
     else:
-        disk = size_on_disk()
-    is_bounded = usage.size_bytes <= QUOTA_BYTES and disk < 2 * QUOTA_BYTES
+        stored_bytes = size_on_disk()
+    is_bounded = usage.size_bytes <= QUOTA_BYTES and stored_bytes < 2 * QUOTA_BYTES
     return Row(
         part="lifetimes",
         name=f"{puts:,} puts of {PUT_BYTES:,} bytes under a quota of 64 MiB, in {where}",
         measured=most / 2**20,
         unit="MiB of memory",
-        target="≤ 192 MiB, disk ≤ 128 MiB, oldest gone, all tombstones readable",
+        target="≤ 192 MiB, store ≤ 128 MiB, oldest gone, all tombstones readable",
         reached=most <= 3 * QUOTA_BYTES
         and is_bounded
         and oldest_gone
         and told == puts - usage.artifacts,
         note=f"{usage.artifacts:,} left of {usage.size_bytes:,} bytes, "
-        f"{disk / 2**20:.0f} MiB in the store, {told:,} tombstones read, "
+        f"{stored_bytes / 2**20:.0f} MiB in the store, {told:,} tombstones read, "
         f"{took / puts * 1_000:.2f} ms a put",
     )
 

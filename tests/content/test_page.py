@@ -311,9 +311,7 @@ def test_text_that_is_not_what_was_indexed_is_told(unit: str, offset: int) -> No
 
 
 @pytest.mark.parametrize("offset", [40_000, 65_000, 100_000])
-def test_a_window_of_other_characters_than_were_indexed_is_where_it_says_or_told(
-    offset: int,
-) -> None:
+def test_a_window_of_other_characters_than_were_indexed_is_told(offset: int) -> None:
     payload = Payload("a" * 3 * BLOCK_CHARS)
     plan = plan_page(payload.index, offset=offset, limit=10, limits=LIMITS)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from coatcheck.content import encode
 from coatcheck.content._index import BLOCK_ROWS, Rows
-from coatcheck.content._row_start import row_pattern, row_place, row_start
+from coatcheck.content._row_start import Borders, row_pattern, row_place, row_start
 
 TEXTS = st.text('a}{][,"\\ é', max_size=4)
 FLAT = st.dictionaries(st.sampled_from(["id", "b", "}"]), TEXTS | st.integers(0, 9), max_size=3)
@@ -44,16 +44,18 @@ def check_parted(rows: Rows, data: bytes, number: int, start: int) -> None:
     place, parted = row_place(rows, data, number, 40)
     if parted is None:
         return
-    found, stop = parted.rows(number, 10)
     assert data[place:].lstrip() == data[start:].lstrip()
     is_last_found = rows.format != "json" and data.endswith(b"\n")
     count = min(10, rows.count - (not is_last_found) - number)
     texts, end = row_pattern(rows.format, data).split(data, count, start)
-    if rows.format == "json":
+    if isinstance(parted, Borders):
+        found, stop = parted.rows(number, 10)
         assert found == [text.decode().strip()[:-1].rstrip() for text in texts]
     else:
-        lines = "".join(found).split("\n")[:-1]
-        assert [line.strip() for line in lines] == [text.decode().strip() for text in texts]
+        lines, stop = parted.text(number, 10)
+        assert [line.strip() for line in lines.split("\n")[:-1]] == [
+            text.decode().strip() for text in texts
+        ]
     assert data[stop:].lstrip() == data[end:].lstrip()
 
 

@@ -115,18 +115,18 @@ class Lookup:
         id_ = Pointer.parse(text).id if is_pointer(text) else text
         if not is_id(id_):
             return None
-        tombstone = await self._told(self._keys, id_)
+        tombstone = await self._tombstone_in(self._keys, id_)
         if tombstone is not None:
             return tombstone
         grant = await self._grant_of(id_)
         if grant is not None:
-            tombstone = await self._told(grant.owner, id_)
+            tombstone = await self._tombstone_in(grant.owner, id_)
             if tombstone is not None and tombstone.stored_ns == grant.stored_ns:
                 return tombstone
         return None if self._parent is None else await self._parent._tombstone(text)  # noqa: SLF001 - same class
 
-    async def _told(self, keys: ScopeKeys, id_: str) -> Tombstone | None:
-        """Return the tombstone of an id that has no record, whatever the clock says."""
+    async def _tombstone_in(self, keys: ScopeKeys, id_: str) -> Tombstone | None:
+        """Return the tombstone of what has gone from one scope, whatever the clock says."""
         store, key = self._shared.store, keys.gone(id_)
         stored = await store.get(key)
         tombstone = None if stored is None else Tombstone.from_bytes(stored)
@@ -134,8 +134,9 @@ class Lookup:
             return tombstone
         if tombstone.gone_ns <= self._shared.now_ns():
             return tombstone
-        # It may have been put with its artifact just now, or be of what is just removed: only
-        # what has gone by itself, or by another clock, leaves it there without a record.
+        # Not due, it may have been put with its artifact just now, or be of one that is being
+        # removed. It is told only where it stays and no record does: that one went by itself, or
+        # by another clock.
         is_gone = await store.get(keys.record(id_)) is None and await store.get(key) == stored
         return tombstone if is_gone else None
 

@@ -201,8 +201,8 @@ class Shared:
     def _is_marked(self, scope: str, lives_ns: int | None) -> bool:
         if scope not in self._marked or lives_ns is None:
             return scope in self._marked
-        since_ns, until_ns = self._marked[scope]  # before, the clock was set back, and tells little
-        return since_ns <= self.now_ns() <= until_ns - lives_ns
+        since_ns, lasts_ns = self._marked[scope]  # where it is ahead, the clock was set back
+        return 0 <= self.now_ns() - since_ns <= lasts_ns - lives_ns
 
     async def _mark(self, scope: str, scope_keys: ScopeKeys, lives_ns: int | None) -> None:
         await self.check_format()
@@ -224,7 +224,7 @@ class Shared:
         await self.expires.keep([*marks, SECRET], 2 * lives_ns / _SECOND_NS)
         if SECRET in marks:  # another one may have been made when ours was gone
             self._secret = await self.store.get(SECRET)
-        self._marked[scope] = (now_ns := self.now_ns(), now_ns + 2 * lives_ns)
+        self._marked[scope] = self.now_ns(), 2 * lives_ns
 
     def prefix_of(self, kind: str) -> str:
         """Return the pointer prefix of artifacts of this kind."""

@@ -309,7 +309,10 @@ class Writer:
         )
 
     def _begins_ns(self, stored_ns: int) -> int:
-        """Return since when an artifact lives: its stamp, but of a clock that was set back."""
+        """Return since when an artifact lives: its stamp, or now where the clock was set back.
+
+        A stamp that is ahead by less than a second is only after others of the same moment.
+        """
         now_ns = self._shared.now_ns()
         return stored_ns if stored_ns - now_ns < _SECOND_NS else now_ns
 

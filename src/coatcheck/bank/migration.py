@@ -240,7 +240,7 @@ class _Migration:
         return replace(record, artifact=artifact, expires_ns=expires_ns)
 
     async def _copy_record(self, keys: ScopeKeys, record: Record) -> bool:
-        """Return whether it was copied: what is there already is not."""
+        """Copy an artifact, unless there is one already; return whether that was done."""
         there = await self._there(keys, record.artifact.id)
         if there is not None and (
             there.artifact.digest != record.artifact.digest

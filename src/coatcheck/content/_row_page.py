@@ -155,11 +155,14 @@ def _parted_rows(
     """
     if parted is None:
         return [], 0
-    found, stop = parted.rows(number, count)
-    if found and isinstance(parted, Lines):
-        found = _RENDERERS[rows.format](found, rows)
-        if len(found) != min(count, parted.count - number):
-            raise ValueError("the payload is not what was indexed")
+    if isinstance(parted, Borders):
+        return parted.rows(number, count)
+    text, stop = parted.text(number, count)
+    if not text:
+        return [], stop
+    found = _RENDERERS[rows.format]([text], rows)
+    if len(found) != min(count, parted.count - number):
+        raise ValueError("the payload is not what was indexed")
     return found, stop
 
 

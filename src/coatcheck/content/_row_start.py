@@ -95,13 +95,13 @@ class Lines:
         self._number = number
         return self._start
 
-    def rows(self, number: int, count: int) -> tuple[list[str], int]:
+    def text(self, number: int, count: int) -> tuple[str, int]:
         """Return the text of rows of the block that end with a newline, and where they end."""
         wanted = min(count, self.count - number)
         if wanted <= 0:
-            return [], self._start
+            return "", self._start
         start, stop = self.start(number), self.start(number + wanted)
-        return [str(self._block[start:stop], "utf-8", "surrogatepass")], stop
+        return str(self._block[start:stop], "utf-8", "surrogatepass"), stop
 
 
 def row_start(rows: Rows, piece: bytes, number: int) -> int:

@@ -110,6 +110,7 @@ def section_page(
     Raises:
         MissingRangeError: A range of the payload is needed that is not known.
         InvalidArgumentError: As `plan_page`.
+        ValueError: The payload is not what was indexed.
     """
     if unit == "bytes":
         plan = plan_page(

@@ -141,10 +141,10 @@ def load_frame_file(engine: SqlEngine, path: str, frame: WrittenFrame, table: st
 
 
 def _kept(column: Foreign, pyarrow: Foreign) -> Foreign:
-    """Return a column as the engine reads it: of a type that it lacks as what rows show of it.
+    """Return a column as the engine reads it; one of a type that it lacks as rows show it.
 
     Raises:
-        ArrowException: That is neither text nor one number a cell.
+        ArrowException: The engine lacks its type, and rows show no text, as of a structure.
     """
     if pyarrow.types.is_float16(column.type):
         return column.cast(pyarrow.float64())
@@ -154,7 +154,7 @@ def _kept(column: Foreign, pyarrow: Foreign) -> Foreign:
 
 
 def _is_finer(column: Foreign, pyarrow: Foreign) -> bool:
-    """Return whether it holds times that microseconds do not tell."""
+    """Return whether a column holds times that microseconds would cut."""
     if not pyarrow.types.is_timestamp(column.type):
         return False
     try:

@@ -17,11 +17,12 @@ from ..errors import StoreUnavailableError
 from ._redis_commands import WRONG_TYPE, Command
 
 _CONNECT_SECONDS = 1.0
-_SLOWEST_BYTES = _MOST_UNSEEN_BYTES = 2 * 1024 * 1024
-"""What has to come through in a second beyond the time for an answer, while no progress is seen,
-and how much that may be: of what is sent the system takes some before any is on its way."""
+_SLOWEST_BYTES_PER_SECOND = 2 * 1024 * 1024
+"""What has to come through while no progress is seen, beyond the time for an answer."""
+_MOST_UNSEEN_BYTES = 2 * 1024 * 1024
+"""How much that may be: of what is sent the system takes some before any is on its way."""
 _LOOKS = 8
-"""How often it is looked for progress in the time for an answer."""
+"""How often a watchdog looks for progress within its time."""
 _JOINED_BYTES = 64 * 1024
 """Up to so much is sent by one call of the system; to join more costs more than further calls."""
 
@@ -95,15 +96,15 @@ class Line:
         """
         link = cast("_Link", self._link)
         packed = link.pack_commands(commands)
-        seconds += min(max(map(len, packed)), _MOST_UNSEEN_BYTES) / _SLOWEST_BYTES
+        seconds += min(max(map(len, packed)), _MOST_UNSEEN_BYTES) / _SLOWEST_BYTES_PER_SECOND
         try:
             async with asyncio.timeout(None) as limit:
-                looks = _Looks(link, limit, seconds)
+                watchdog = _Watchdog(link, limit, seconds)
                 try:
                     await link.send(packed)
                     replies = [await _reply(link) for _ in commands]
                 finally:
-                    looks.end()
+                    watchdog.stop()
         except _LOST as error:
             lost = _lost(error)
             lost.is_sent = True
@@ -130,8 +131,14 @@ async def _reply(link: "_Link") -> object:
         return error
 
 
-class _Looks:
-    """Ends a time-out that has no time of its own once nothing has moved for so long."""
+class _Watchdog:
+    """Lets a time-out pass once no bytes have moved for some seconds.
+
+    Args:
+        link: Over which they move.
+        limit: The time-out, without a time of its own.
+        seconds: For which none may move.
+    """
 
     def __init__(self, link: "_Link", limit: asyncio.Timeout, seconds: float) -> None:
         self._link = link
@@ -150,7 +157,7 @@ class _Looks:
         else:
             self._timer = self._loop.call_later(self._seconds / _LOOKS, self._look)
 
-    def end(self) -> None:
+    def stop(self) -> None:
         self._timer.cancel()
 
 

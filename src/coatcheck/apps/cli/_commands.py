@@ -1,6 +1,5 @@
 """What can be done with artifacts from a shell."""
 
-import shlex
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from ._app import (
 from ._input import STDIN, WatchedEncoding, read_input, type_of
 from ._lines import kept_line, listed_line, matches_line, page_line
 from ._out import (
+    command_line,
     draw,
     is_terminal,
     note,
@@ -138,19 +138,8 @@ def show(
         return
     from ._show import facts
 
-    draw(facts(artifact, _read_on(artifact.pointer, store, scope)))
-
-
-def _read_on(pointer: str, store: str | None, scope: str) -> str:
-    """Return the command that reads an artifact, as a shell takes it.
-
-    >>> _read_on("art:1#$[0]", None, "local-7")
-    "coatcheck read 'art:1#$[0]' --scope local-7"
-    """
-    words = ["coatcheck", "read", pointer]
-    words += [] if store is None else ["--store", without_secrets(store)]
-    words += [] if scope == "default" else ["--scope", scope]
-    return shlex.join(words)
+    address = None if store is None else without_secrets(store)
+    draw(facts(artifact, command_line("read", artifact.pointer, store=address, scope=scope)))
 
 
 @app.command(epilog="Example: coatcheck read report --lines 10-20")

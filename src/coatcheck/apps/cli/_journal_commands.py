@@ -57,7 +57,7 @@ def stats(
     A journal is of a host, whatever stores it had: --scope takes what one session was shown.
     """
     file = _file(journal)
-    calls = [call for call in read_journal(file) if _is_of(call, run, scope)]
+    calls = [call for call in read_journal(file) if _is_asked(call, None, run, scope)]
     if not calls:
         _tell_of_none(file)
     each, whole = savings(calls), total(calls)
@@ -103,11 +103,7 @@ def log(
     with ExitStack() as opened:
         end = opened.enter_context(file.open("rb"))
         end.seek(0, SEEK_END)
-        chosen = [
-            call
-            for call in read_journal(file)
-            if _is_of(call, run, scope) and _touches(call, whole)
-        ]
+        chosen = [call for call in read_journal(file) if _is_asked(call, whole, run, scope)]
         if not chosen:
             _tell_of_none(file)
         for call in chosen[-limit:]:
@@ -117,7 +113,7 @@ def log(
             note(f"made of it: {', '.join(derived)}" if derived else "nothing was made of it")
         if follow:
             for call in _followed(file, end, opened):
-                if _is_of(call, run, scope) and _touches(call, whole):
+                if _is_asked(call, whole, run, scope):
                     _show(call, as_json=as_json)
 
 
@@ -139,18 +135,17 @@ def _file(journal: Path | None) -> Path:
 
 
 def _tell_of_none(file: Path) -> None:
-    """Say why no call is told: others were asked for, or the file is no journal."""
+    """Say why no call is told: none is what was asked for, or the file is no journal."""
     if any(True for _ in read_journal(file)):
         note("none of the calls in the journal is one that was asked for")
     elif file.stat().st_size:
         note(f"{shown(str(file))} holds no calls: it is no journal")
 
 
-def _is_of(call: Call, run: str | None, scope: str | None) -> bool:
-    return run in {None, call.run} and scope in {None, call.scope}
-
-
-def _touches(call: Call, pointer: str | None) -> bool:
+def _is_asked(call: Call, pointer: str | None, run: str | None, scope: str | None) -> bool:
+    """Return whether a call is of that run and scope and touches that pointer; None is any."""
+    if run not in {None, call.run} or scope not in {None, call.scope}:
+        return False
     pointers = (*call.pointers_in, *call.pointers_out)
     return pointer is None or any(each.partition("#")[0] == pointer for each in pointers)
 

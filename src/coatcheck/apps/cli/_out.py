@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,17 @@ def note(text: str, style: str = "dim") -> None:
     from rich.text import Text
 
     Console(stderr=True, highlight=False).print(Text(one_line(text), style), soft_wrap=True)
+
+
+def command_line(*words: str, store: str | None, scope: str) -> str:
+    """Return a command of ours, in that store and scope, as a shell takes it.
+
+    >>> command_line("read", "art:1#$[0]", store=None, scope="local-7")
+    "coatcheck read 'art:1#$[0]' --scope local-7"
+    """
+    where: list[str] = [] if store is None else ["--store", store]
+    where += [] if scope == "default" else ["--scope", scope]
+    return shlex.join(["coatcheck", *words, *where])
 
 
 def terminal_width() -> int:

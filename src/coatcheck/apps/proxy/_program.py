@@ -23,7 +23,7 @@ from ._upstream import Known
 
 _LOOK_SECONDS = 2.0
 _GROWN_BYTES = 96 * 1024 * 1024
-"""Less would take back what the next result needs: new memory is the larger part of its time."""
+"""Less would give back what the next result needs: new memory is the larger part of its time."""
 _ERRORS = 2
 _LOGGED_BYTES = 4_000
 """Of a line; a pipe that takes anything takes so much without waiting."""
@@ -68,9 +68,9 @@ async def _give_back_memory() -> None:
 
     By itself glibc keeps the holes between buffers of many sizes: memory that only grows.
     """
-    # Neither is there without glibc.
-    with suppress(AttributeError, OSError):
-        trim, kept_bytes = ctypes.CDLL(None).malloc_trim, 0
+    with suppress(AttributeError, OSError):  # other systems lack `malloc_trim` or `/proc`
+        trim = ctypes.CDLL(None).malloc_trim
+        kept_bytes = 0
         while True:
             if _resident_bytes() > kept_bytes + _GROWN_BYTES:
                 trim(0)

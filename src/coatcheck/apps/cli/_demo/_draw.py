@@ -1,7 +1,6 @@
 """How the demo looks: the conversation as the model sees it, then what it took."""
 
 import json
-import shlex
 from collections.abc import Iterator
 
 from rich import box
@@ -11,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..._printable import one_line, printable
-from .._out import draw
+from .._out import command_line, draw
 from ._policy import Message
 from ._run import WINDOWS, Outcome
 
@@ -77,11 +76,9 @@ def remarks(outcome: Outcome, store: str | None, *, skipped_files: int) -> Itera
 
 def commands(outcome: Outcome, store: str, scope: str) -> Iterator[str]:
     """Yield the commands that look at what was kept, on one line each, to be copied."""
-    where = ["--store", store, *(() if scope == "default" else ("--scope", scope))]
     yield "\nLook at what was kept:"
-    yield f"  {one_line(shlex.join(['coatcheck', 'ls', *where]))}"
-    for pointer in outcome.pointers:
-        yield f"  {one_line(shlex.join(['coatcheck', 'show', pointer, *where]))}"
+    for words in (["ls"], *(["show", pointer] for pointer in outcome.pointers)):
+        yield f"  {one_line(command_line(*words, store=store, scope=scope))}"
 
 
 def _fits(call: int | None) -> Text:
