@@ -330,6 +330,10 @@ async def test_a_life_that_a_store_gives_by_itself_is_not_taken_along() -> None:
     back = Forgetful(clock=clock)
     assert (await migrate(lasting, back, clock=clock)).limited == 1
     clock.advance(59)
+    once_more = MemoryStore(clock=clock)
+    await migrate(back, once_more, clock=clock)
+    there = Bank(once_more, clock=clock)
+    assert [artifact.expires_at async for artifact in there.list()] == [None]
     assert await Bank(back, clock=clock).get(by_itself.pointer) == "by itself"
     clock.advance(2)
     with pytest.raises(ExpiredPointerError):

@@ -56,6 +56,8 @@ class Record:
     form: str
     """What decoding makes of the payload, as of an `Encoding`."""
     index: Index
+    store_decides: bool = False
+    """Whether it expires as nothing stays for ever in its store, and nobody asked for a time."""
 
     def is_expired(self, now_ns: int) -> bool:
         """Return whether its time has passed."""
@@ -92,6 +94,7 @@ class Record:
             "payload": self.payload_key,
             "form": self.form,
             "index": self.index.facts(),
+            **({"storeDecides": True} if self.store_decides else {}),
         }
 
     @classmethod
@@ -123,6 +126,7 @@ class Record:
                 payload_key=facts["payload"],
                 form=facts["form"],
                 index=index,
+                store_decides=facts.get("storeDecides") is True,
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise DamagedRecordError(pointer) from error

@@ -306,6 +306,7 @@ class Writer:
             payload_key=payload_key,
             form=encoding.form,
             index=index,
+            store_decides=asked.ttl_ns is None and lives_ns is not None,
         )
 
     def _begins_ns(self, stored_ns: int) -> int:

@@ -226,18 +226,16 @@ class _Migration:
 
     def _relived(self, record: Record) -> Record:
         """Return the record with the life it has in the target."""
-        expires_ns = record.expires_ns
-        source, target = self._source.store, self._target.store
-        if expires_ns is not None and isinstance(source, SupportsTtl):
-            asked_for = expires_ns - record.stored_ns != int(source.ttl_seconds * _SECOND_NS)
-            expires_ns = expires_ns if asked_for else None
-        if expires_ns is None and isinstance(target, SupportsTtl):
-            expires_ns = self._target.now_ns() + int(target.ttl_seconds * _SECOND_NS)
-        if expires_ns == record.expires_ns:
+        target = self._target.store
+        if record.expires_ns is not None and not record.store_decides:
             return record
+        expires_ns = None
+        if isinstance(target, SupportsTtl):
+            expires_ns = self._target.now_ns() + int(target.ttl_seconds * _SECOND_NS)
         expires_at = None if expires_ns is None else as_time(expires_ns)
         artifact = replace(record.artifact, expires_at=expires_at)
-        return replace(record, artifact=artifact, expires_ns=expires_ns)
+        decides = expires_ns is not None
+        return replace(record, artifact=artifact, expires_ns=expires_ns, store_decides=decides)
 
     async def _copy_record(self, keys: ScopeKeys, record: Record) -> bool:
         """Copy an artifact, unless there is one already; return whether that was done."""

@@ -66,6 +66,7 @@ class Line:
 
     def __init__(self) -> None:
         self._link: _Link | None = None
+        self._watchdog: _Watchdog | None = None
 
     async def open(self, connect: "Connect") -> None:
         """Connect, where that has not been done yet.
@@ -77,6 +78,7 @@ class Line:
         if self._link is not None:
             return
         link = self._link = connect()
+        self._watchdog = _Watchdog(link)
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 await link.connect()
@@ -94,21 +96,19 @@ class Line:
             LostError: The connection broke, or nothing moved for `seconds`.
             StoreUnavailableError: One is an error. Then no command of a transaction was done.
         """
-        link = cast("_Link", self._link)
+        link, watchdog = cast("_Link", self._link), cast("_Watchdog", self._watchdog)
         packed = link.pack_commands(commands)
         seconds += min(max(map(len, packed)), _MOST_UNSEEN_BYTES) / _SLOWEST_BYTES_PER_SECOND
+        watchdog.begin(seconds)
         try:
-            async with asyncio.timeout(None) as limit:
-                watchdog = _Watchdog(link, limit, seconds)
-                try:
-                    await link.send(packed)
-                    replies = [await _reply(link) for _ in commands]
-                finally:
-                    watchdog.stop()
+            await link.send(packed)
+            replies = [await _reply(link) for _ in commands]
         except _LOST as error:
-            lost = _lost(error)
+            lost = LostError(_NO_ANSWER, is_silence=True) if watchdog.has_cut else _lost(error)
             lost.is_sent = True
             raise lost from error
+        finally:
+            watchdog.end()
         return _answers(replies)
 
     def abort(self) -> None:
@@ -132,33 +132,44 @@ async def _reply(link: "_Link") -> object:
 
 
 class _Watchdog:
-    """Lets a time-out pass once no bytes have moved for some seconds.
+    """Cuts a connection over which no bytes move while an answer is waited for.
 
     Args:
-        link: Over which they move.
-        limit: The time-out, without a time of its own.
-        seconds: For which none may move.
+        link: The connection.
     """
 
-    def __init__(self, link: "_Link", limit: asyncio.Timeout, seconds: float) -> None:
+    def __init__(self, link: "_Link") -> None:
+        self.has_cut = False
         self._link = link
-        self._limit = limit
-        self._seconds = seconds
         self._loop = asyncio.get_running_loop()
-        self._moved, self._moved_at = link.moved_bytes(), self._loop.time()
-        self._timer = self._loop.call_later(seconds / _LOOKS, self._look)
+        self._seconds = 0.0
+        self._moved, self._moved_at = 0, 0.0
+        # One timer for many exchanges: most have ended long before it is due.
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, seconds: float) -> None:
+        """Watch from now on; `seconds` may pass in which no bytes move."""
+        self._seconds = seconds
+        self._moved, self._moved_at = self._link.moved_bytes(), self._loop.time()
+        if self._timer is None:
+            self._timer = self._loop.call_later(seconds / _LOOKS, self._look)
+
+    def end(self) -> None:
+        """Watch no longer."""
+        self._seconds = 0.0
 
     def _look(self) -> None:
+        self._timer = None
+        if not self._seconds:
+            return
         moved, now = self._link.moved_bytes(), self._loop.time()
         if moved != self._moved:
             self._moved, self._moved_at = moved, now
         if now - self._moved_at >= self._seconds:
-            self._limit.reschedule(now)
+            self.has_cut = True
+            self._link.abort()
         else:
             self._timer = self._loop.call_later(self._seconds / _LOOKS, self._look)
-
-    def stop(self) -> None:
-        self._timer.cancel()
 
 
 class _Link(Protocol):
