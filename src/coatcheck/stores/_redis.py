@@ -20,7 +20,7 @@ from ._redis_commands import (
     live,
     transaction,
 )
-from ._redis_parts import Parts, Upload, ask_head, window
+from ._redis_parts import PARTS_AT_ONCE, Parts, Upload, ask_head, window
 from ._redis_url import RedisAddress
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _PREFIX = "coatcheck:"
 _TTL_SECONDS = 24 * 3_600.0
 _PART_BYTES = 2 * 1024 * 1024
-_PARTS_AT_ONCE = 3
-"""Sent before an answer is waited for; two silences of so many are still told within 10 seconds."""
 _LARGEST_VALUE_BYTES = 512 * 1024 * 1024
 _FIRST_PAGE, _LATER_PAGES = 128, 1_024
 _MOST_AT_ONCE = 128
@@ -311,8 +309,8 @@ class RedisStore:
             parts = [
                 view[at : at + self._part_bytes] for at in range(0, len(view), self._part_bytes)
             ]
-            for at in range(0, len(parts), _PARTS_AT_ONCE):
-                await upload.add(*parts[at : at + _PARTS_AT_ONCE])
+            for at in range(0, len(parts), PARTS_AT_ONCE):
+                await upload.add(*parts[at : at + PARTS_AT_ONCE])
             sent[key] = upload.parts
         return sent
 

@@ -13,6 +13,9 @@ from ._thread import in_own_thread
 if TYPE_CHECKING:
     from ._redis_pools import Pools
 
+PARTS_AT_ONCE = 3
+"""Sent before an answer is waited for."""
+
 _FIELDS = ("token", "count", "part_bytes", "size_bytes")
 _UNSEEN_SECONDS = 3_600
 _RENEW_SECONDS = 600.0
@@ -146,11 +149,16 @@ class Upload:
 
         def take() -> bytes:
             pieces = pieces_of(chunks, self._part_bytes)
-            last = next(pieces)
+            last, ready = next(pieces), list[bytes]()
             for piece in pieces:
-                # In turn: while a thread makes a piece, the loop would wait for the interpreter.
-                from_thread.run(self.add, last)
+                ready.append(last)
                 last = piece
+                if len(ready) == PARTS_AT_ONCE:
+                    # In turn: while a thread makes pieces, the loop would wait for the interpreter
+                    from_thread.run(self.add, *ready)
+                    ready = []
+            if ready:
+                from_thread.run(self.add, *ready)
             return last
 
         return await in_own_thread(take)
