@@ -79,7 +79,8 @@ def test_a_class_is_what_the_standard_library_makes(
     assert ours.__init__.__qualname__ == standard.__init__.__qualname__
     for name in ("__dataclass_params__", "__match_args__", "__slots__", "__doc__", "__module__"):
         assert str(getattr(ours, name)) == str(getattr(standard, name))
-    assert {*vars(ours)} == {*vars(standard)}
+    # Python 3.11.2 leaves a descriptor there of the class that had no slots.
+    assert {*vars(ours)} == {*vars(standard)} - {"__weakref__"}
 
 
 @pytest.mark.parametrize("options", OPTIONS)
