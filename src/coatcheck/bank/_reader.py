@@ -1,8 +1,7 @@
 """How the bank reads what it stored: the value, the payload, a range; and anew where it is gone."""
 
 import sys
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
@@ -74,9 +73,10 @@ class Reader:
         """
         record = await self._lookup.found(text, recall=recall)
         for _ in range(_MOST_TRIES):
-            done = None
-            with suppress(GoneError):
+            try:
                 done = await work(record)
+            except GoneError:
+                done = None
             if done is not None:
                 return done
             lost, record = record, await self._lookup.found(text)
@@ -154,19 +154,22 @@ class Reader:
         )
 
 
-@contextmanager
-def damaged(pointer: str) -> Generator[None]:
+class damaged:  # noqa: N801 - a context, as those of contextlib, which are slower
     """Tell of what cannot be read as it was indexed as damage.
 
     Raises:
         DamagedPayloadError: The block raised a ValueError that is none of our own errors.
     """
-    try:
-        yield
-    except CoatcheckError:
-        raise
-    except ValueError:
-        raise DamagedPayloadError(pointer) from None
+
+    def __init__(self, pointer: str) -> None:
+        self._pointer = pointer
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: object, _traceback: object) -> None:
+        if isinstance(error, ValueError) and not isinstance(error, CoatcheckError):
+            raise DamagedPayloadError(self._pointer) from None
 
 
 async def page_of(

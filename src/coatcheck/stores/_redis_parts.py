@@ -13,7 +13,7 @@ from ._thread import in_own_thread
 if TYPE_CHECKING:
     from ._redis_pools import Pools
 
-PARTS_AT_ONCE = 3
+PARTS_AT_ONCE = 6
 """Sent before an answer is waited for."""
 
 _FIELDS = ("token", "count", "part_bytes", "size_bytes")
