@@ -60,8 +60,28 @@ async def collect(
             raise ValueError(f"{name} must be 0 or more, got {number}")
     shared = Shared(store, limits=Limits(cache_bytes=0), kinds=[], secret=None, clock=clock)
     await shared.check_format()
-    found = await _found(store, scope)
-    done, progress = Collected(scopes=len(found)), Progress(tell)
+    found, progress = await _found(store, scope), Progress(tell)
+    return await _collected(
+        shared,
+        found,
+        progress,
+        older_than_seconds=older_than_seconds,
+        quota_bytes=quota_bytes,
+        dry_run=dry_run,
+    )
+
+
+async def _collected(
+    shared: Shared,
+    found: list[ScopeKeys],
+    progress: Progress,
+    *,
+    older_than_seconds: float | None,
+    quota_bytes: int | None,
+    dry_run: bool,
+) -> Collected:
+    """Return what was collected in some scopes."""
+    done = Collected(scopes=len(found))
     held, went = set[str](), set[str]()
     for keys in found:
         collection = Collecting(shared, keys, done, progress, held=held, went=went, dry_run=dry_run)

@@ -2,7 +2,8 @@
 
 from ._call import ModelCall, calling
 from ._definition import definition
-from ._mirror import Mirror, background, mirror
+from ._functions import background, mirror
+from ._mirror import Mirror
 from ._parameters import Verbatim, with_verbatim_marks
 from ._slots import holds_pointer
 from ._turn import ToolResult
