@@ -170,7 +170,7 @@ def test_threads_that_use_a_class_first_at_once_all_get_it_whole() -> None:
 
 def test_who_comes_while_a_method_is_written_gets_what_was_written() -> None:
     ours = made(dataclass, {"frozen": True, "slots": True})
-    unwritten: Any = vars(ours)["__init__"]
+    unwritten = cast("Any", vars(ours)["__init__"])
     written = ours.__init__
 
     assert unwritten.__get__(None, ours) is written is vars(ours)["__init__"]
